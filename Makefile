@@ -1,0 +1,80 @@
+# The commands of the book. `make demo` and `make test` need only git, make and Python with venv.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+# One thread per process: two notebooks run side by side, and sums do not depend on the number of cores.
+export OMP_NUM_THREADS      ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+export MPLBACKEND           ?= Agg
+
+.PHONY: help demo test check book site export execute clean-notebooks readme toc style audit bench clean
+
+help:
+	@echo "make demo   set up and cluster real data privately"
+	@echo "make test   everything in step, every module and notebook tested"
+	@echo "make book   run the notebooks again, then the site in _build/html"
+	@echo "make site   the site from the stored notebooks"
+	@echo "make audit  the deep audits and other slow cells (up to half an hour)"
+	@echo "make bench  speed"
+	@echo "make clean  remove what was built (not $(VENV))"
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --disable-pip-version-check uv
+
+$(VENV)/.runtime: settings.ini setup.py | $(BIN)/python
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/python -m uv pip install -q -e .
+	@touch $@
+
+$(VENV)/.dev: settings.ini setup.py | $(BIN)/python
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/python -m uv pip install -q -e '.[dev]'
+	@touch $@ $(VENV)/.runtime
+
+demo: $(VENV)/.runtime
+	$(BIN)/dplit demo
+
+test: $(VENV)/.dev
+	@$(BIN)/python scripts/check.py
+
+check: $(VENV)/.dev
+	@$(BIN)/python scripts/check.py --no-notebooks
+
+export: $(VENV)/.dev
+	$(BIN)/nbdev_export
+
+execute: $(VENV)/.dev
+	$(BIN)/python scripts/nbs.py execute
+
+clean-notebooks: $(VENV)/.dev
+	$(BIN)/nbdev_clean
+
+readme: $(VENV)/.dev
+	$(BIN)/python scripts/nbs.py readme
+
+toc: $(VENV)/.dev
+	$(BIN)/python scripts/nbs.py toc
+
+style: $(VENV)/.dev
+	@$(BIN)/python scripts/nbs.py style
+
+site: $(VENV)/.dev
+	$(BIN)/jupyter-book build . -W -n --keep-going -q
+	@echo "the site: _build/html/index.html"
+
+book: $(VENV)/.dev
+	$(MAKE) export
+	$(MAKE) execute
+	$(MAKE) clean-notebooks
+	$(MAKE) readme toc
+	$(MAKE) site
+
+audit: $(VENV)/.dev
+	timeout 3600 $(BIN)/nbdev_test --flags slow --file_re '^[0-3]' --n_workers 2 --timing --do_print
+
+bench: $(VENV)/.dev
+	@set -e; for script in benchmarks/*.py; do echo "== $$script"; timeout 1200 $(BIN)/python $$script; done
+
+clean:
+	rm -rf _build _site build dist _proc *.egg-info docs/api
+	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +

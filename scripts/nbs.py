@@ -1,0 +1,137 @@
+"""Notebooks without Quarto: execute them in place, write the README and the tables of contents, check that all are in step.
+
+usage: nbs.py execute [NAME ...] [--slow] | readme | toc | style
+"""
+import argparse, os, re, sys, time
+from base64 import b64decode
+from pathlib import Path
+import nbformat
+
+ROOT = Path(__file__).resolve().parent.parent
+NBS = ROOT / "nbs"
+SKIPPED = re.compile(r"^#\|\s*(slow|notest|eval:\s*false)\b", re.M)
+PARTS = {"0": "Foundations", "1": "Graphs", "2": "k-means", "3": "Modes", "4": "Practice", "5": "Experiments", "6": "How-tos"}
+PAGES = {"docs/references": "References", "CHANGELOG": "Changes", "CONTRIBUTING": "Contributing", "SECURITY": "Security"}
+
+
+def names():
+    "Notebooks of the book in reading order, without index."
+    return sorted(p.stem for p in NBS.glob("[0-9]*.ipynb"))
+
+
+def execute(which, slow=False):
+    "Run notebooks in place (directory nbs/); skipped cells keep their stored outputs. Returns the failed ones."
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    failed = []
+    for name in which or ["index", *names()]:
+        path, start = NBS / f"{Path(name).stem}.ipynb", time.time()
+        notebook = nbformat.read(path, 4)
+        client = NotebookClient(notebook, timeout=3600 if slow else 300, kernel_name="python3",
+                                resources={"metadata": {"path": str(NBS)}})
+        try:
+            with client.setup_kernel():
+                for index, cell in enumerate(notebook.cells):
+                    if cell.cell_type == "code" and (slow or not SKIPPED.search(cell.source)): client.execute_cell(cell, index)
+            nbformat.write(notebook, path)
+        except CellExecutionError as error:
+            failed.append(name)
+            print(f"{path.name}: cell {index} failed, the file is unchanged\n{error}", file=sys.stderr)
+        print(f"{path.name}: {time.time() - start:.1f} s", flush=True)
+    return failed
+
+
+def _links(text):
+    "Links that hold in nbs/ as links that hold one level up."
+    text = re.sub(r"\]\((?![a-z]+:|#|/|\.\./)([^)]+)\)", r"](nbs/\1)", text)
+    return text.replace("](../", "](")
+
+
+def readme():
+    "README.md and its pictures, as a dict path -> bytes, from nbs/index.ipynb."
+    files, out = {}, []
+    for cell in nbformat.read(NBS / "index.ipynb", 4).cells:
+        source = cell.source
+        if cell.cell_type == "markdown":
+            out.append(_links(source))
+            continue
+        if re.search(r"^#\|\s*hide\b", source, re.M): continue
+        alt = re.search(r"^#\|\s*fig-(?:alt|cap):\s*[\"']?(.*?)[\"']?$", source, re.M)
+        code = "\n".join(line for line in source.split("\n") if not line.startswith("#|")).strip()
+        if not re.search(r"^#\|\s*echo:\s*false", source, re.M): out.append(f"```python\n{code}\n```")
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            if "image/png" in data:
+                image = f"docs/images/readme-{len(files) + 1}.png"
+                files[image] = b64decode(data["image/png"])
+                out.append(f"![{alt[1] if alt else ''}]({image})")
+            elif "text/markdown" in data: out.append(_links(data["text/markdown"]))
+            elif text := output.get("text") or data.get("text/plain"): out.append(f"```text\n{text.rstrip()}\n```")
+    note = "<!-- Written from nbs/index.ipynb by `make readme`; edit the notebook. -->"
+    files["README.md"] = ("\n\n".join([out[0], note, *out[1:]]) + "\n").encode()
+    return files
+
+
+def toc():
+    "_toc.yml and _quarto.yml, as a dict path -> bytes, from the notebooks present."
+    parts = {title: [n for n in names() if n[0] == digit] for digit, title in PARTS.items()}
+    site = ["# Written by `make toc` from the notebooks present.", "format: jb-book", "root: nbs/index", "parts:"]
+    book = []
+    for title, chapters in parts.items():
+        if not chapters: continue
+        site += [f"- caption: {title}", "  chapters:"] + [f"  - file: nbs/{n}" for n in chapters]
+        book += [f"    - part: {title}", "      chapters:"] + [f"        - nbs/{n}.ipynb" for n in chapters]
+    pages = {page: title for page, title in PAGES.items() if (ROOT / f"{page}.md").exists()}
+    site += ["- caption: The project", "  chapters:"]
+    for page, title in pages.items(): site += [f"  - file: {page}", f"    title: {title}"]
+    quarto = (ROOT / "docs/_quarto.head.yml").read_text() + "\n".join(["book:", "  title: dplit", "  chapters:", "    - index.qmd", *book]) + "\n"
+    return {"_toc.yml": ("\n".join(site) + "\n").encode(), "_quarto.yml": quarto.encode()}
+
+
+def write(files):
+    "Write what changed, and nothing else."
+    for path, content in files.items():
+        target = ROOT / path
+        if target.exists() and target.read_bytes() == content: continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+        print("wrote", path)
+
+
+def style():
+    "How each notebook keeps to the house style, as table rows."
+    sys.path.insert(0, str(ROOT / "docs"))
+    from quarto_myst import directives
+    for name in names():
+        prose, exported, tests = 0, [], 0
+        for cell in nbformat.read(NBS / f"{name}.ipynb", 4).cells:
+            if cell.cell_type == "markdown": prose += len(cell.source.split()); continue
+            found, code = directives(cell.source)
+            lines = [line for line in code.split("\n") if line.strip()]
+            if found.keys() & {"export", "exporti", "exports"}:
+                if not all(line.startswith(("import ", "from ", " ", ")")) for line in lines): exported.append(len(lines))
+            elif "hide" not in found: tests += sum(bool(re.search(r"\b(test_\w+\(|assert |expect_fail)", line)) for line in lines)
+        total = sum(exported)
+        row = dict(notebook=name, exported=total, median=sorted(exported)[len(exported) // 2] if exported else 0, longest=max(exported, default=0),
+                   tests=tests, words=prose)
+        row["remarks"] = ", ".join(remark for remark, bad in {
+            "more than 250 exported lines": total > 250, "median cell over 8 lines": row["median"] > 8, "a cell over 30 lines": row["longest"] > 30,
+            "fewer test lines than a third": tests < total / 3, "fewer than 3 words a line": prose < 3 * total}.items() if bad)
+        yield row
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", choices=["execute", "readme", "toc", "style"])
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--slow", action="store_true", help="run cells marked slow, notest and eval: false too")
+    args = parser.parse_args()
+    if args.command == "execute": sys.exit(bool(execute(args.names, args.slow)))
+    if args.command == "readme": write(readme())
+    if args.command == "toc": write(toc())
+    if args.command == "style":
+        for row in style(): print("{notebook:22} {exported:4} lines, median {median:2}, longest {longest:3}, {tests:3} tests, {words:5} words  {remarks}".format(**row))
+
+
+if __name__ == "__main__": main()

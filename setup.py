@@ -1,0 +1,39 @@
+"Packaging from settings.ini, the one place where names, versions and requirements are written."
+from configparser import ConfigParser
+from pathlib import Path
+from setuptools import find_packages, setup
+
+here = Path(__file__).parent
+parser = ConfigParser(delimiters=["="])
+parser.read(here / "settings.ini", encoding="utf-8")
+cfg = parser["DEFAULT"]
+
+setup(
+    name=cfg["lib_name"],
+    version=cfg["version"],
+    description=cfg["description"],
+    long_description=(here / "README.md").read_text(encoding="utf-8") if (here / "README.md").exists() else "",
+    long_description_content_type="text/markdown",
+    author=cfg["author"],
+    author_email=cfg["author_email"],
+    url=cfg["git_url"],
+    license="Apache-2.0",
+    keywords=cfg["keywords"],
+    classifiers=[
+        "Development Status :: 3 - Alpha",
+        "Intended Audience :: Science/Research",
+        "License :: OSI Approved :: Apache Software License",
+        "Programming Language :: Python :: 3",
+        "Typing :: Typed",
+    ],
+    packages=find_packages(include=["dplit", "dplit.*"]),
+    package_data={"dplit": ["py.typed", "data/*"]},
+    python_requires=f">={cfg['min_python']}",
+    install_requires=cfg["requirements"].split(),
+    extras_require={"dev": cfg["dev_requirements"].split()},
+    entry_points={
+        "console_scripts": cfg["console_scripts"].split(),
+        "nbdev": ["dplit=dplit._modidx:d"],
+    },
+    zip_safe=False,
+)
