@@ -24,11 +24,11 @@ $(BIN)/python:
 	$(BIN)/python -m pip install -q --disable-pip-version-check uv
 
 $(VENV)/.runtime: settings.ini setup.py | $(BIN)/python
-	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/python -m uv pip install -q -e .
+	$(BIN)/uv pip install --python $(BIN)/python -q -e .
 	@touch $@
 
 $(VENV)/.dev: settings.ini setup.py | $(BIN)/python
-	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/python -m uv pip install -q -e '.[dev]'
+	$(BIN)/uv pip install --python $(BIN)/python -q -e '.[dev]'
 	@touch $@ $(VENV)/.runtime
 
 demo: $(VENV)/.runtime
@@ -59,6 +59,7 @@ style: $(VENV)/.dev
 	@$(BIN)/python scripts/nbs.py style
 
 site: $(VENV)/.dev
+	$(BIN)/python scripts/api.py
 	$(BIN)/jupyter-book build . -W -n --keep-going -q
 	@echo "the site: _build/html/index.html"
 

@@ -31,7 +31,6 @@ def _node_list(
     nodes, # number of vertices, or the vertices in order; public
 )->list:   # vertices
     "The public vertex list; a repeated or missing vertex is an error."
-    if isinstance(nodes, bool): raise ValueError(f"nodes={nodes!r}: give the number of vertices or the list of vertices")
     nodes = list(range(int(nodes))) if isinstance(nodes, numbers.Integral) else [x.item() if isinstance(x, np.generic) else x for x in nodes]
     if not nodes: raise ValueError("nodes is empty: a graph needs at least one vertex")
     if len(set(nodes)) < len(nodes): raise ValueError("nodes: every vertex must be named once; some are repeated")
@@ -140,7 +139,6 @@ def _mask(
 )->np.ndarray: # boolean mask (n,)
     "A vertex set as a boolean mask."
     S, out = np.asarray(S), np.zeros(n, bool)
-    if S.dtype == bool and S.shape != (n,): raise ValueError(f"S has shape {S.shape}; a mask must have shape ({n},)")
     out[S if S.dtype == bool else S.astype(np.int64)] = True
     return out
 
@@ -178,8 +176,7 @@ def conductance(
     T=None, # vertex set; default: the complement of S
 )->float:   # in [0, 1] when T is the complement
     "cut(S, T) over the smaller volume (networkx.conductance); 0 if that volume is 0."
-    T = ~_mask(S, A.shape[0]) if T is None else T
-    low = min(volume(A, S), volume(A, T))
+    low = min(volume(A, S), volume(A, ~_mask(S, A.shape[0]) if T is None else T))
     return cut_size(A, S, T) / low if low else 0.
 
 # %% ../nbs/04_graphs.ipynb #c041
@@ -264,17 +261,19 @@ _SOURCES = dict(karate="W. W. Zachary 1977, an information flow model for confli
     email="H. Yin, A. R. Benson, J. Leskovec and D. F. Gleich 2017, local higher-order graph clustering (SNAP email-Eu-core)")
 
 # %% ../nbs/04_graphs.ipynb #c056
+_FOLDERS = [str(Path(__file__).parent / 'data') if '__file__' in globals() else '.', 'data/graphs', 'nbs/data/graphs']
+
+# %% ../nbs/04_graphs.ipynb #c057
 def _read(
     name:str,    # file name without .gz
     folder=None, # directory; default: the package's data, then data/graphs under the working directory
 )->str:          # the text
     "Text of a bundled graph file."
-    folders = [folder] if folder else [Path(__file__).parent / 'data' if '__file__' in globals() else '.', 'data/graphs', 'nbs/data/graphs']
-    for f in (Path(d) / (name + '.gz') for d in folders):
+    for f in (Path(d) / (name + '.gz') for d in ([folder] if folder else _FOLDERS)):
         if f.exists(): return gzip.decompress(f.read_bytes()).decode()
-    raise FileNotFoundError(f"{name}.gz is in none of {[str(d) for d in folders]}; pass folder=")
+    raise FileNotFoundError(f"{name}.gz is not in {folder or _FOLDERS}; pass folder=, the directory of the graph files")
 
-# %% ../nbs/04_graphs.ipynb #c057
+# %% ../nbs/04_graphs.ipynb #c058
 def load_graph(
     name:str,    # "karate", "polblogs", "football", "polbooks" or "email"
     folder=None, # directory of the files

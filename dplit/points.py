@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['MAX_RECORDS', 'BLOCK', 'as_table', 'Box', 'as_box', 'box_scale', 'box_unscale', 'grid_bits', 'GridPoints', 'snap',
-           'to_grid', 'blocks', 'nearest', 'cell_counts', 'clip_rows', 'cell_sums', 'far_counts', 'nonprivate_cost',
-           'nonprivate_kmeans', 'Table', 'load_table']
+           'snap_centers', 'blocks', 'nearest', 'cell_counts', 'clip_rows', 'cell_sums', 'far_counts',
+           'nonprivate_cost', 'nonprivate_kmeans', 'Table', 'load_table']
 
 # %% ../nbs/03_points.ipynb #c002
 import gzip, json
@@ -131,7 +131,7 @@ def snap(
     return GridPoints(np.rint(np.clip(Z, -1, 1)*scale).astype(np.float32), 1/scale)
 
 # %% ../nbs/03_points.ipynb #c025
-def to_grid(
+def snap_centers(
     centers,        # public or released points (k, d); box units
     unit:float,     # grid step; box units
 )->np.ndarray:      # integers held as float64 (k, d), clipped to the box; grid steps

@@ -1,6 +1,6 @@
 """What `make test` runs: is everything in step, does every module import, do all notebooks pass? Each check counts once.
 
-usage: check.py [--no-notebooks] [--workers N]
+usage: check.py [--no-notebooks | --notebooks] [--workers N]
 """
 import argparse, json, os, re, shutil, subprocess, sys, tempfile, time
 from collections import Counter
@@ -96,21 +96,22 @@ def check_toc():
 
 def check_labels():
     "labels are unique in the book, references and citations have a target"
-    labels, used = Counter(), {}
+    labels, used = {}, {}
     keys = set(re.findall(r"^@\w+\{([^,\s]+),", (NBS / "references.bib").read_text(), re.M))
     for name, cell, text in cells():
         if cell["cell_type"] == "code":
             found, _ = quarto_myst.directives(text)
-            if found.get("label", "").startswith("fig-"): labels[found["label"]] += 1
+            if found.get("label", "").startswith("fig-"): labels.setdefault(found["label"], []).append(name)
             text = found.get("fig-cap", "")
-        else: labels.update(re.findall(r"\{#([\w-]+)", quarto_myst._CODE.sub("", text)))
+        else:
+            for label in re.findall(r"\{#([\w-]+)", quarto_myst._CODE.sub("", text)): labels.setdefault(label, []).append(name)
         text = quarto_myst.markdown(text)
         for role, body in re.findall(r"\{(numref|eq|ref|cite:[pt])\}`([^`]+)`", text):
             for target in body.split(",") if role.startswith("cite") else [body]:
                 target = re.sub(r"\{[^}]*\}", "", target).strip(" <>")
                 if role.startswith("cite") and target not in keys: used[target] = f"nbs/{name}: [@{target}] is not in nbs/references.bib"
                 elif not role.startswith("cite"): used.setdefault(target, f"nbs/{name}: nothing is labelled {target}")
-    return [f"label {label} stands {count} times" for label, count in labels.items() if count > 1] + [
+    return [f"label {label} stands in {', '.join(where)}" for label, where in labels.items() if len(where) > 1] + [
         message for target, message in used.items() if target not in labels]
 
 
@@ -154,25 +155,36 @@ def check_filter():
     return problems
 
 
-def check_import(name):
-    output, ok = _run(sys.executable, "-W", "error::DeprecationWarning:dplit", "-c", f"import {name}")
+def check_imports():
+    "every module imports"
+    names = ["dplit"] + [f"dplit.{p.stem}" for p in sorted((ROOT / "dplit").glob("*.py")) if p.stem != "__init__"]
+    code = "import importlib, sys, traceback\nfor name in sys.argv[1:]:\n    try: importlib.import_module(name)\n    except Exception: traceback.print_exc(); bad = 1\nsys.exit('bad' in globals())"
+    output, ok = _run(sys.executable, "-c", code, *names)
     return [] if ok else [output]
 
 
+def check_links():
+    "links between the pages lead to files that exist"
+    texts = [(f"nbs/{name}", text) for name, cell, text in cells() if cell["cell_type"] == "markdown"]
+    texts += [(name, (ROOT / name).read_text()) for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
+    return [f"{name}: {target} does not exist" for name, text in texts
+            for target in re.findall(r"\]\((?![a-z]+:|#)([^)#\s]+)[^)]*\)", quarto_myst._CODE.sub("", text)) if not (ROOT / name).parent.joinpath(target).exists()]
+
+
 def check_notebook(path):
-    output, ok = _run("timeout", "-k", "10", str(LIMIT), BIN / "nbdev_test", "--path", path)
+    output, ok = _run("timeout", "-k", "10", str(LIMIT), BIN / "nbdev_test", "--path", path, PYTHONPATH=str(ROOT))
     return [] if ok else [output if output.strip() else f"no answer within {LIMIT} s"]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--no-notebooks", action="store_true", help="only the quick checks")
+    parser.add_argument("--notebooks", action="store_true", help="only the notebooks")
     parser.add_argument("--workers", type=int, default=2)
     args, start = parser.parse_args(), time.time()
     for pool in ("OMP", "OPENBLAS", "MKL"): os.environ.setdefault(f"{pool}_NUM_THREADS", "1")
     steps = [(check.__doc__, check, ()) for name, check in globals().items() if name.startswith("check_") and check.__doc__]
-    modules = ["dplit"] + [f"dplit.{p.stem}" for p in sorted((ROOT / "dplit").glob("*.py")) if p.stem != "__init__"]
-    steps += [(f"import {name}", check_import, (name,)) for name in modules]
+    if args.notebooks: steps.clear()
     if not args.no_notebooks: steps += [(f"nbs/{p.name}", check_notebook, (p,)) for p in sorted(NBS.glob("*.ipynb"))]
 
     def timed(step):
@@ -189,7 +201,7 @@ def main():
             print(f"{'FAIL' if problems else 'ok  '} {seconds:6.1f} s  {step[0]}{note}", flush=True)
             for problem in problems: print("    " + problem.rstrip().replace("\n", "\n    "), flush=True)
     remarks = [f"{row['notebook']}: {row['remarks']}" for row in nbs.style() if row["remarks"]]
-    if remarks: print("house style, for information only:", *remarks, sep="\n  ")
+    if remarks and not args.notebooks: print("house style, for information only:", *remarks, sep="\n  ")
     print(f"{time.time() - start:.0f} s")
     print(f"{len(steps) - failed} passed, {failed} failed")
     sys.exit(bool(failed))

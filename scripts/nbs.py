@@ -1,11 +1,13 @@
 """Notebooks without Quarto: execute them in place, write the README and the tables of contents, check that all are in step.
 
-usage: nbs.py execute [NAME ...] [--slow] | readme | toc | style
+usage: nbs.py execute [NAME ...] [--slow] | readme | toc | style | runtime | tools
 """
 import argparse, os, re, sys, time
 from base64 import b64decode
+from configparser import ConfigParser
 from pathlib import Path
 import nbformat
+import api
 
 ROOT = Path(__file__).resolve().parent.parent
 NBS = ROOT / "nbs"
@@ -82,8 +84,8 @@ def toc():
         if not chapters: continue
         site += [f"- caption: {title}", "  chapters:"] + [f"  - file: nbs/{n}" for n in chapters]
         book += [f"    - part: {title}", "      chapters:"] + [f"        - nbs/{n}.ipynb" for n in chapters]
+    site += ["- caption: The project", "  chapters:", "  - file: docs/api/index", "    sections:"] + [f"    - file: docs/api/{m}" for m in api.modules()]
     pages = {page: title for page, title in PAGES.items() if (ROOT / f"{page}.md").exists()}
-    site += ["- caption: The project", "  chapters:"]
     for page, title in pages.items(): site += [f"  - file: {page}", f"    title: {title}"]
     quarto = (ROOT / "docs/_quarto.head.yml").read_text() + "\n".join(["book:", "  title: dplit", "  chapters:", "    - index.qmd", *book]) + "\n"
     return {"_toc.yml": ("\n".join(site) + "\n").encode(), "_quarto.yml": quarto.encode()}
@@ -111,7 +113,7 @@ def style():
             lines = [line for line in code.split("\n") if line.strip()]
             if found.keys() & {"export", "exporti", "exports"}:
                 if not all(line.startswith(("import ", "from ", " ", ")")) for line in lines): exported.append(len(lines))
-            elif "hide" not in found: tests += sum(bool(re.search(r"\b(test_\w+\(|assert |expect_fail)", line)) for line in lines)
+            elif re.search(r"\b(test_\w+\(|assert |expect_fail)", code): tests += len(lines)
         total = sum(exported)
         row = dict(notebook=name, exported=total, median=sorted(exported)[len(exported) // 2] if exported else 0, longest=max(exported, default=0),
                    tests=tests, words=prose)
@@ -121,14 +123,23 @@ def style():
         yield row
 
 
+def requirements(which):
+    "The runtime requirements, or the `tools` of the notebooks' tests: those for development without what only the site needs."
+    settings = ConfigParser(delimiters=["="], interpolation=None)
+    settings.read(ROOT / "settings.ini")
+    if which == "runtime": return settings["DEFAULT"]["requirements"].split()
+    return [r for r in settings["DEFAULT"]["dev_requirements"].split() if not r.startswith(("jupyter", "sphinx"))]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["execute", "readme", "toc", "style"])
+    parser.add_argument("command", choices=["execute", "readme", "toc", "style", "runtime", "tools"])
     parser.add_argument("names", nargs="*")
     parser.add_argument("--slow", action="store_true", help="run cells marked slow, notest and eval: false too")
     args = parser.parse_args()
     if args.command == "execute": sys.exit(bool(execute(args.names, args.slow)))
     if args.command == "readme": write(readme())
+    if args.command in {"runtime", "tools"}: print(*requirements(args.command))
     if args.command == "toc": write(toc())
     if args.command == "style":
         for row in style(): print("{notebook:22} {exported:4} lines, median {median:2}, longest {longest:3}, {tests:3} tests, {words:5} words  {remarks}".format(**row))
