@@ -7,13 +7,14 @@ export OMP_NUM_THREADS      ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 export MPLBACKEND           ?= Agg
 
-.PHONY: help demo test check book site export execute clean-notebooks readme toc style audit bench clean
+.PHONY: help demo test check book site pages export execute clean-notebooks readme toc style audit bench clean
 
 help:
 	@echo "make demo   set up and cluster real data privately"
 	@echo "make test   everything in step, every module and notebook tested"
 	@echo "make book   run the notebooks again, then the site in _build/html"
 	@echo "make site   the site from the stored notebooks"
+	@echo "make pages  every page of the site in headless Chromium"
 	@echo "make audit  the deep audits and other slow cells (up to half an hour)"
 	@echo "make bench  speed"
 	@echo "make clean  remove what was built (not $(VENV))"
@@ -59,9 +60,13 @@ style: $(VENV)/.dev
 	@$(BIN)/python scripts/nbs.py style
 
 site: $(VENV)/.dev
+	rm -rf _build/html
 	$(BIN)/python scripts/api.py
 	$(BIN)/jupyter-book build . -W -n --keep-going -q
 	@echo "the site: _build/html/index.html"
+
+pages: $(VENV)/.dev
+	$(BIN)/python scripts/browse.py
 
 book: $(VENV)/.dev
 	$(MAKE) export

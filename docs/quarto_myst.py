@@ -149,8 +149,14 @@ def _source_read(app, docname, content):
     if app.env.doc2path(docname).endswith(".ipynb"): content[0] = json.dumps(to_myst(json.loads(content[0])))
 
 
+def _no_thebe(app, pagename, templatename, context, doctree):
+    "Code is not run in the browser (that needs a server elsewhere), and jupyter-book adds those scripts twice."
+    context["script_files"] = [f for f in context.get("script_files", []) if "thebe" not in f"{f} {getattr(f, 'attributes', '')}".lower()]
+
+
 def setup(app):
     app.connect("source-read", _source_read)
+    app.connect("html-page-context", _no_thebe, priority=900)
     return {"version": "1", "parallel_read_safe": True}
 
 

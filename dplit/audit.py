@@ -9,9 +9,8 @@ __all__ = ['AuditFailure', 'Answered', 'record', 'Replay', 'replay_audit', 'repl
 # %% ../nbs/02_audit.ipynb #c002
 import copy, importlib, math, pickle, warnings
 from dataclasses import dataclass
-from numbers import Integral
 import numpy as np
-from scipy import stats
+from scipy import sparse, stats
 from scipy.special import ndtri
 from .privacy import Event, check_choice, compose
 from .noise import NoiseSource, NoisyQueries, Query, noise_source, tapped, weakened
@@ -52,39 +51,54 @@ def record(
     return _tape(run, data, seed)[1]
 
 # %% ../nbs/02_audit.ipynb #c016
-def _moved(a, b):
-    "Ratio of the change between two queries to the declared sensitivity, and the Event it costs (or None)."
+def _same_question(a, b):
+    "AuditFailure unless the public sides of two queries agree."
     public = lambda q: (q.kind, q.label, q.scale, q.epsilon, q.sensitivity, q.step, np.shape(q.values))
     if public(a) != public(b): raise AuditFailure(f"query {a.label!r}: public side {public(a)} became {public(b)}")
+
+# %% ../nbs/02_audit.ipynb #c018
+def _distance(a, b):
+    "How far the exact values moved, in the norm of the query's kind and the units of its sensitivity."
     moved = np.ravel(a.values) != np.ravel(b.values)
     gaps = [abs(x - y) for x, y in zip(np.ravel(a.values)[moved].tolist(), np.ravel(b.values)[moved].tolist())]
-    if a.kind == "choose": size = max(gaps, default=0)
-    elif a.kind == "flip": size = len(gaps)
-    else: size = a.step*(math.isqrt(4**60*sum(g*g for g in gaps))/2.**60 if a.kind == "gaussian" else sum(gaps))
+    if a.kind == "choose": return max(gaps, default=0)
+    if a.kind == "flip": return len(gaps)
+    return a.step*(sum(gaps) if a.kind == "laplace" else math.isqrt(4**60*sum(g*g for g in gaps))/2.**60)
+
+# %% ../nbs/02_audit.ipynb #c020
+def _moved(a, b):
+    "Ratio of the change between two queries to the declared sensitivity, and the Event it costs (or None)."
+    _same_question(a, b)
+    size = _distance(a, b)
     if not size <= a.sensitivity*(1 + 1e-12): raise AuditFailure(f"query {a.label!r}: moved by {size:.6g}, declared {a.sensitivity:.6g}")
     if size == 0: return 0., None
     if a.kind in ("gaussian", "laplace"): return size/a.sensitivity, getattr(Event, a.kind)(a.scale/size)
     return size/a.sensitivity, Event.pure(a.epsilon*size/(1 if a.kind == "flip" else a.sensitivity))
 
-# %% ../nbs/02_audit.ipynb #c019
+# %% ../nbs/02_audit.ipynb #c023
+def _parts(x):
+    "The named parts of a container, an object or a function, or None."
+    if callable(x) and hasattr(x, "__code__"): x = [x.__qualname__, *(c.cell_contents for c in x.__closure__ or ())]
+    elif isinstance(x, np.ndarray): x = x.tolist()
+    elif not isinstance(x, (dict, list, tuple, type)) and getattr(x, "__dict__", None) is not None: x = vars(x)
+    if isinstance(x, (list, tuple)): x = dict(enumerate(x))
+    return x if isinstance(x, dict) else None
+
+# %% ../nbs/02_audit.ipynb #c026
 def _difference(a, b, where="output", seen=()):
     "Where two outputs first differ, or None."
-    if isinstance(a, (NoiseSource, NoisyQueries)) or id(a) in seen: return None
+    if a is b or isinstance(a, (NoiseSource, NoisyQueries)) or id(a) in seen: return None
     if type(a) is not type(b): return where
-    inner = lambda x, y, name: _difference(x, y, f"{where}{name}", (*seen, id(a)))
-    if isinstance(a, np.ndarray) and a.dtype != object:
-        return None if a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes() else where
-    if isinstance(a, float) and a != a and b != b: return None
-    if isinstance(a, np.ndarray): a, b = a.tolist(), b.tolist()
-    if callable(a) and hasattr(a, "__code__"):
-        a, b = [[f.__qualname__, *(c.cell_contents for c in f.__closure__ or ())] for f in (a, b)]
-    elif not isinstance(a, type) and getattr(a, "__dict__", None) is not None: a, b = vars(a), vars(b)
-    if isinstance(a, (list, tuple)): a, b = dict(enumerate(a)), dict(enumerate(b))
-    if not isinstance(a, dict): return None if a == b else where
-    if list(a) != list(b): return f"{where}: {len(a)} and {len(b)} parts or other names"
-    return next((d for k in a if (d := inner(a[k], b[k], f"[{k!r}]"))), None)
+    if isinstance(a, np.ndarray) and a.dtype != object: same = a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
+    elif hasattr(a, "equals"): same = a.equals(b)                      # data frames
+    elif (parts := _parts(a)) is None: same = a == b or (a != a and b != b)
+    else:
+        others = _parts(b)
+        if list(parts) != list(others): return f"{where}: {len(parts)} and {len(others)} parts, or other names"
+        return next((d for k in parts if (d := _difference(parts[k], others[k], f"{where}[{k!r}]", (*seen, id(a))))), None)
+    return None if same else where
 
-# %% ../nbs/02_audit.ipynb #c022
+# %% ../nbs/02_audit.ipynb #c029
 @dataclass(frozen=True)
 class Replay:
     "What one pair of neighbours, or the worst of many, really cost."
@@ -93,7 +107,7 @@ class Replay:
     ratio: float      # largest ‖Δ‖ / declared sensitivity; <= 1
     queries: int      # noisy answers of one run
 
-# %% ../nbs/02_audit.ipynb #c023
+# %% ../nbs/02_audit.ipynb #c030
 def replay_audit(
     run,        # the mechanism: run(data, rng) -> anything
     data,       # private input
@@ -112,7 +126,7 @@ def replay_audit(
     cost = compose(e for _, e in moves if e)
     return Replay(cost.mu**2, cost.pure_epsilon, max((r for r, _ in moves), default=0.), len(tape))
 
-# %% ../nbs/02_audit.ipynb #c027
+# %% ../nbs/02_audit.ipynb #c034
 def replay_many(
     run,                # the mechanism
     pairs,              # iterable of (data, neighbour)
@@ -129,7 +143,7 @@ def replay_many(
         worst = [max(w, x) for w, x in zip(worst, (r.mu_squared, r.epsilon, r.ratio, r.queries))]
     return Replay(*worst)
 
-# %% ../nbs/02_audit.ipynb #c029
+# %% ../nbs/02_audit.ipynb #c036
 def adversarial_pairs(
     d:int,                       # dimension
     rng,                         # numpy Generator; test data only
@@ -147,7 +161,7 @@ def adversarial_pairs(
     if adjacency == "replace-one": return [(t, np.vstack([r[None], t[1:]])) for t in tables if len(t) for r in rows]
     return [(t, np.insert(t, rng.integers(len(t) + 1), r, 0))[::rng.choice([-1, 1])] for t in tables for r in rows]
 
-# %% ../nbs/02_audit.ipynb #c032
+# %% ../nbs/02_audit.ipynb #c039
 def adversarial_graph_pairs(
     n:int,                  # vertices; >= 6
     rng,                    # numpy Generator; test data only
@@ -155,20 +169,17 @@ def adversarial_graph_pairs(
     as_sparse:bool=False,   # scipy CSR instead of dense arrays
 )->list:                    # of (adjacency, adjacency with one edge toggled), int8, symmetric, no loops
     "Graphs that differ in one edge and have broken mechanisms before."
-    from scipy.sparse import csr_array
     i, j = np.triu_indices(n, 1)
-    half, last = n//2, j == n - 1
-    blocks = (i < half) == (j < half)
+    last, blocks = j == n - 1, (i < n//2) == (j < n//2)
     graphs = [0*i, 1 + 0*i, i == 0, (i % 2 == 0) & (j == i + 1), j == i + 1, blocks, blocks | ((i == 0) & last), ~blocks, ~last]
     graphs += [rng.random(len(i)) < p for p in rng.uniform(.02, .7, random)]
     def matrix(bits):
         A = np.zeros((n, n), np.int8)
         A[i, j] = A[j, i] = bits
-        return csr_array(A) if as_sparse else A
-    toggled = lambda g, e: np.where(np.arange(len(i)) == e, 1 - g, g)
-    return [(matrix(g), matrix(toggled(g, e))) for g in map(np.int8, graphs) for e in (0, n - 2, rng.integers(len(i)))]
+        return sparse.csr_array(A) if as_sparse else A
+    return [(matrix(g), matrix(g ^ (np.arange(len(i)) == e))) for g in map(np.int8, graphs) for e in (0, n - 2, rng.integers(len(i)))]
 
-# %% ../nbs/02_audit.ipynb #c037
+# %% ../nbs/02_audit.ipynb #c044
 def _uniform(answered, rng):
     "Residuals of one answer mapped to (0, 1): exactly uniform if the declared law was drawn."
     q, n = answered.query, np.size(answered.answer)
@@ -183,7 +194,13 @@ def _uniform(answered, rng):
         low, high = [(stats.norm if q.kind == "gaussian" else stats.laplace).cdf((k + h)/s) for h in (-.5, .5)]
     return low + rng.random(n)*(high - low)
 
-# %% ../nbs/02_audit.ipynb #c039
+# %% ../nbs/02_audit.ipynb #c046
+def _uniform_p_value(u):
+    "p-value of the hypothesis that the sample is uniform on (0, 1): shape and scale, Bonferroni."
+    z2 = (ndtri(np.clip(u, 1e-300, 1 - 1e-16))**2).sum()
+    return 2*min(stats.kstest(u, "uniform").pvalue, 2*min(stats.chi2.sf(z2, len(u)), stats.chi2.cdf(z2, len(u))))
+
+# %% ../nbs/02_audit.ipynb #c049
 @dataclass(frozen=True)
 class NoiseLaw:
     "Verdict on the noise really drawn."
@@ -192,7 +209,7 @@ class NoiseLaw:
     draws: int     # residuals tested
     label: str     # the query that fits worst
 
-# %% ../nbs/02_audit.ipynb #c040
+# %% ../nbs/02_audit.ipynb #c050
 def noise_law_audit(
     run,              # the mechanism: run(data, rng) -> release
     data,             # private input
@@ -206,14 +223,11 @@ def noise_law_audit(
         for a in record(run, data, seed + i):
             u = _uniform(a, rng)
             for label in {"", a.query.label}: found.setdefault(label, []).append(u)
-    def p_value(u):
-        z2 = (ndtri(np.clip(u, 1e-300, 1 - 1e-16))**2).sum()
-        return 2*min(stats.kstest(u, "uniform").pvalue, 2*min(stats.chi2.sf(z2, len(u)), stats.chi2.cdf(z2, len(u))))
-    p = {label: len(found)*p_value(np.concatenate(u)) for label, u in found.items() if u}
+    p = {label: len(found)*_uniform_p_value(np.concatenate(u)) for label, u in found.items() if u}
     worst = min(p, key=p.get)
     return NoiseLaw(p[worst] < alpha, min(1., p[worst]), sum(map(len, map(np.concatenate, [found[""]]))), worst)
 
-# %% ../nbs/02_audit.ipynb #c045
+# %% ../nbs/02_audit.ipynb #c055
 def grid_audit(
     run,             # the mechanism: run(data, rng) -> release
     data,            # private input
@@ -224,62 +238,72 @@ def grid_audit(
     seed:int=0,      # run i uses seed + i
 )->int:              # values checked
     "Released values must be exact multiples of the declared step on both sides; AuditFailure if not."
-    values = np.concatenate([np.ravel(read(run(d, noise_source(seed + i)))).astype(float) for d in (data, neighbour) for i in range(runs)])
-    off = values/step != np.rint(values/step)
+    steps = np.concatenate([np.ravel(read(run(d, noise_source(seed + i)))).astype(float) for d in (data, neighbour) for i in range(runs)])/step
+    off = steps != np.rint(steps)
     if off.any(): raise AuditFailure(f"{off.sum()} of {off.size} released values are no multiples of step={step:g}")
     return off.size
 
-# %% ../nbs/02_audit.ipynb #c049
+# %% ../nbs/02_audit.ipynb #c059
 def _needles(marker):
     "Byte strings that betray a marker."
     if isinstance(marker, bytes): return [marker]
     if isinstance(marker, str): return [marker.encode(c) for c in ("utf-8", "utf-16-le", "utf-32-le")]
     if abs(marker) < 1e-3 or len(f"{abs(marker):.12g}".replace(".", "").strip("0")) < 7:
         raise ValueError(f"markers: {marker!r} must have at least 7 significant digits, else it may occur by chance")
-    if isinstance(marker, Integral):
+    if isinstance(marker, (int, np.integer)):
         return [str(abs(marker)).encode(), int(marker).to_bytes(int(marker).bit_length()//8 + 1, "little", signed=True), *(np.array(marker, t).tobytes() for t in ("<f8", ">f8"))]
     plain = np.format_float_positional(abs(marker), 12, unique=False, fractional=False)
     return [t[:-6].encode() for t in (plain, f"{abs(marker):.11e}"[:-4])] + [np.array(marker, t).tobytes() for t in ("<f8", ">f8", "<f4")]
 
-# %% ../nbs/02_audit.ipynb #c052
+# %% ../nbs/02_audit.ipynb #c062
+def _readings(obj):
+    "One object as bytes: text, pickle, and unless it is a plain value HTML, JSON and memory."
+    ways = [repr, str, pickle.dumps]
+    if not isinstance(obj, (type, int, float, str, bytes)):
+        ways += [lambda o: o._repr_html_(), lambda o: o.to_json(), lambda o: np.ascontiguousarray(o).tobytes()]
+    for way in ways:
+        try: text = way(obj)
+        except Exception: continue
+        yield text if isinstance(text, bytes) else str(text).encode()
+
+# %% ../nbs/02_audit.ipynb #c064
+def _inside(obj):
+    "Named parts of an object that a reader can reach."
+    parts = {} if isinstance(obj, (type, type(math))) else {f".{k}": v for k, v in getattr(obj, "__dict__", {}).items()}
+    if isinstance(obj, dict): parts |= {f"[{k!r}]": v for k, v in obj.items()} | {f".key[{i}]": k for i, k in enumerate(obj)}
+    elif isinstance(obj, (list, tuple, set, frozenset)): parts |= {f"[{i}]": v for i, v in enumerate(obj)}
+    elif isinstance(obj, np.ndarray): parts[".base"] = obj.base
+    elif callable(obj): parts |= {f".closure[{i}]": c.cell_contents for i, c in enumerate(getattr(obj, "__closure__", None) or ())}
+    for name in dir(type(obj)):
+        if isinstance(getattr(type(obj), name, None), property) and not name.startswith("_"):
+            try: parts[f".{name}"] = getattr(obj, name)
+            except Exception: pass
+    return parts
+
+# %% ../nbs/02_audit.ipynb #c067
 def _exposed(obj, path, seen):
     "(path, bytes) of everything that can be read from an object."
     if id(obj) in seen or len(path) > 400: return
     seen[id(obj)] = obj                      # kept alive, so that no id is used twice
-    for how in (repr, str, lambda o: o._repr_html_(), lambda o: o.to_json(), pickle.dumps, lambda o: np.ascontiguousarray(o).tobytes()):
-        if how.__name__ == "<lambda>" and isinstance(obj, (type, int, float, str, bytes)): continue
-        try: text = how(obj)
-        except Exception: continue
-        yield path, text if isinstance(text, bytes) else str(text).encode()
-    inner = {f".{k}": v for k, v in getattr(obj, "__dict__", {}).items()} if not isinstance(obj, (type, type(math))) else {}
-    if isinstance(obj, dict): inner |= {f"[{k!r}]": v for k, v in obj.items()} | {f".key[{i}]": k for i, k in enumerate(obj)}
-    elif isinstance(obj, (list, tuple, set, frozenset)): inner |= {f"[{i}]": v for i, v in enumerate(obj)}
-    elif isinstance(obj, np.ndarray): inner[".base"] = obj.base
-    elif callable(obj): inner |= {f".closure[{i}]": c.cell_contents for i, c in enumerate(getattr(obj, "__closure__", None) or ())}
-    for name in dir(type(obj)):
-        if isinstance(getattr(type(obj), name, None), property) and not name.startswith("_"):
-            try: inner[f".{name}"] = getattr(obj, name)
-            except Exception: pass
-    for name, value in inner.items(): yield from _exposed(value, path + name, seen)
+    for text in _readings(obj): yield path, text
+    for name, value in _inside(obj).items(): yield from _exposed(value, path + name, seen)
 
-# %% ../nbs/02_audit.ipynb #c053
+# %% ../nbs/02_audit.ipynb #c068
 def marker_audit(
     obj,       # what the user receives: estimator, release, text
     markers,   # unique values planted in the private data, or computed from it: floats, ints, strings, bytes
     also=(),   # further objects the user sees: exceptions, log records, files as bytes
 )->int:        # readable pieces searched
     "Markers of the private data must appear nowhere in the result; AuditFailure naming the paths if they do."
-    needles, hits, pieces = {m: _needles(m) for m in markers}, [], 0
-    seen = {}
+    needles, hits, pieces, seen = {m: _needles(m) for m in markers}, [], 0, {}
     for path, text in (p for o, name in ((obj, "result"), (tuple(also), "also")) for p in _exposed(o, name, seen)):
         pieces += 1
         hits += [f"{m!r} in {path}" for m, found in needles.items() if any(n in text for n in found)]
     if hits: raise AuditFailure(f"{len(hits)} hits, among them {'; '.join(dict.fromkeys(hits[-4:]))}")
     return pieces
 
-# %% ../nbs/02_audit.ipynb #c056
-_REFUTE = ("AuditCase", "AuditResult", "Profile", "clopper_pearson", "one_run_graph_audit", "one_run_pvalue", "profile", "profile_audit", "profile_test",
-           "register", "registered", "run_suite", "weak_run")
+# %% ../nbs/02_audit.ipynb #c071
+_REFUTE = "AuditCase AuditResult clopper_pearson one_run_graph_audit one_run_pvalue profile profile_audit profile_test register registered run_suite weak_run".split()
 def __getattr__(name):
     if name in _REFUTE: return getattr(importlib.import_module("dplit.refute"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

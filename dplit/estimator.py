@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from .ledger import Ledger
 from .noise import NoiseSource, NoisyQueries, noise_source
 from .privacy import (BrokenPrivacyWarning, Event, PrivacyClaim, UnprovenPrivacyWarning, check_budget, check_choice, check_number,
-                           compose, mu_from_budget)
+                           covers, mu_from_budget)
 
 # %% ../nbs/07_estimator.ipynb #c005
 def group_size(
@@ -71,8 +71,7 @@ def close(self:Release,
                          not_private=not_private, assumptions=assumptions, events=drawn)
     if claim.status == "certified":
         if self.queries.weakened: raise RuntimeError("noise was weakened by a mutant: this release cannot be certified")
-        plan, cost = compose(self._planned), compose(drawn)
-        if any(getattr(cost, c) > getattr(plan, c)*(1 + 1e-9) for c in ("pure_epsilon", "mu", "rho", "delta0")):
+        if not covers(self._planned, drawn):
             raise RuntimeError(f"{claim.mechanism} drew less noise than planned: a bug, please report it; nothing was released")
     if self._number is not None: self.ledger.record(self._number, drawn)
     return claim

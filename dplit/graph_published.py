@@ -35,8 +35,7 @@ def sdp2_objective(
 )->float:
     "Objective of SDP (2): <L, X> + n/(lambda m) ||D^.5 X D^.5||_F^2."
     A, d = A.toarray().astype(float), degrees(A).astype(float)
-    linear = d @ np.diag(X) - (A * X).sum()
-    return float(linear + len(d) / (lam * d.sum() / 2) * (np.outer(d, d) * X**2).sum())
+    return float(d @ np.diag(X) - (A * X).sum() + 2 * len(d) / (lam * d.sum()) * (np.outer(d, d) * X**2).sum())
 
 # %% ../nbs/11_graph_published.ipynb #c007
 def matrix_from_gram(

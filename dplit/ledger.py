@@ -10,7 +10,7 @@ import fcntl, hashlib, json, math, os, threading
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from .privacy import (ADJACENCIES, Composition, Event, _plain, check_budget, check_choice, check_number, compose,
+from .privacy import (ADJACENCIES, Composition, Event, _plain, check_budget, check_choice, check_number, compose, covers,
                            epsilon_from_mu, gdp_delta, mu_from_budget)
 
 # %% ../nbs/06_ledger.ipynb #c005
@@ -194,8 +194,7 @@ def record(self:Ledger,
     "Write down the noise that was drawn; it may not cost more than the plan."
     events = list(events)
     with self._locked() as book:
-        plan, drawn = compose(self._entries[number].planned), compose(events)
-        if any(getattr(drawn, c) > getattr(plan, c)*(1 + 1e-9) for c in ("pure_epsilon", "mu", "rho", "delta0")):
+        if not covers(self._entries[number].planned, events):
             raise ValueError(f"events: drawn noise costs more than was planned for entry {number}")
         if book: self._append(book, {"drawn": number, "events": events})
         self._apply({"drawn": number, "events": events})
@@ -234,18 +233,18 @@ def entries(self:Ledger)->tuple:
     with self._locked(): return tuple(self._entries)
 Ledger.entries = entries
 
-# %% ../nbs/06_ledger.ipynb #c042
+# %% ../nbs/06_ledger.ipynb #c044
 def _refuse(self:Ledger, *args):
     raise TypeError("a Ledger cannot be copied or pickled: a copy would spend the same budget twice; share the object, or open one path= in every process")
 Ledger.__copy__ = Ledger.__deepcopy__ = Ledger.__reduce_ex__ = _refuse
 
-# %% ../nbs/06_ledger.ipynb #c043
+# %% ../nbs/06_ledger.ipynb #c045
 def _itself(self:Ledger):
     "scikit-learn's clone keeps the ledger itself."
     return self
 Ledger.__sklearn_clone__ = _itself
 
-# %% ../nbs/06_ledger.ipynb #c044
+# %% ../nbs/06_ledger.ipynb #c046
 def _ledger_repr(self:Ledger):
     cap = "no cap" if self.epsilon is None else f"epsilon={self.epsilon:g}, delta={self.delta:g}"
     return f"Ledger({cap}, adjacency={self.adjacency!r}, {len(self._entries)} releases; {self.remaining()})"

@@ -41,6 +41,7 @@ def as_table(
         raise ValueError(f"X must be a table of shape (n, d); got {A.ndim} dimension(s). Reshape your data: X.reshape(-1, 1) if it has one feature")
     if A.shape[1] == 0: raise ValueError("X must have at least one feature; got 0 feature(s)")
     if A.dtype.kind == "O": A = np.array([[_number(v) for v in row] for row in A], float).reshape(A.shape)
+    if A.dtype.kind == "c": raise ValueError(f"X must hold real numbers. Complex data not supported; got dtype {A.dtype}")
     if A.dtype.kind not in "biuf": raise ValueError(f"X must hold real numbers; got dtype {A.dtype}")
     with np.errstate(all="ignore"): return A.astype(np.float64), names
 

@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['ADJACENCIES', 'check_choice', 'check_number', 'check_budget', 'gdp_delta', 'mu_from_budget', 'epsilon_from_mu',
            'gaussian_sigma', 'mu_of_pure', 'Event', 'pure_epsilon', 'mu_squared', 'rho', 'Composition', 'compose',
-           'PrivacyClaim', 'check', 'to_json', 'claim_from_json', 'card', 'card_html', 'UnprovenPrivacyWarning',
-           'BrokenPrivacyWarning']
+           'covers', 'PrivacyClaim', 'check', 'to_json', 'claim_from_json', 'card', 'card_html',
+           'UnprovenPrivacyWarning', 'BrokenPrivacyWarning']
 
 # %% ../nbs/00_privacy.ipynb #c002
 import json, math
@@ -199,7 +199,19 @@ def compose(
     total = lambda name: math.fsum(getattr(e, name) for e in events)
     return Composition(total("pure_epsilon"), math.sqrt(total("mu_squared")), total("rho"), math.fsum(e.delta*e.count for e in events))
 
-# %% ../nbs/00_privacy.ipynb #c047
+# %% ../nbs/00_privacy.ipynb #c041
+def covers(
+    planned, # Events fixed beforehand
+    drawn,   # Events really drawn
+)->bool:     # is the plan enough?
+    "Do planned events cover the drawn ones?"
+    planned, drawn = list(planned), list(drawn)
+    plan, cost, slack = compose(planned), compose(drawn), 1 + 1e-9
+    if all(getattr(cost, c) <= getattr(plan, c)*slack for c in ("pure_epsilon", "mu", "rho", "delta0")): return True
+    alone = len(planned) == 1 and planned[0].kind == "approx" and planned[0].count == 1
+    return alone and (cost.delta(plan.pure_epsilon) <= plan.delta0*slack or cost.epsilon(plan.delta0) <= plan.pure_epsilon*slack)
+
+# %% ../nbs/00_privacy.ipynb #c050
 @dataclass(frozen=True)
 class PrivacyClaim:
     "What a release promises, the proof or the counterexample, and the noise that was drawn."
@@ -230,14 +242,14 @@ class PrivacyClaim:
         object.__setattr__(self, "public", json.loads(json.dumps(self.public, default=_plain)))
         for name in ("releases", "not_private", "events", "assumptions"): object.__setattr__(self, name, tuple(getattr(self, name)))
 
-# %% ../nbs/00_privacy.ipynb #c048
+# %% ../nbs/00_privacy.ipynb #c051
 def _plain(value):
     "numpy values as JSON; anything else has no place in a claim."
     if isinstance(value, (np.ndarray, np.generic)): return value.tolist()
     if isinstance(value, Event): return asdict(value)
     raise TypeError(f"{type(value).__name__} cannot be written to JSON")
 
-# %% ../nbs/00_privacy.ipynb #c051
+# %% ../nbs/00_privacy.ipynb #c054
 def check(self:PrivacyClaim)->Composition:
     "Recompute the cost from the events drawn; raise a ValueError if it exceeds the claim."
     total = compose(self.events)
@@ -245,13 +257,13 @@ def check(self:PrivacyClaim)->Composition:
     raise ValueError(f"events cost epsilon={total.epsilon(self.delta):.6g} at delta={self.delta:g}, the claim says {self.epsilon:g}")
 PrivacyClaim.check = check
 
-# %% ../nbs/00_privacy.ipynb #c052
+# %% ../nbs/00_privacy.ipynb #c055
 def to_json(self:PrivacyClaim, indent=None)->str:
     "The claim as JSON text."
     return json.dumps(asdict(self), indent=indent, default=_plain)
 PrivacyClaim.to_json = to_json
 
-# %% ../nbs/00_privacy.ipynb #c053
+# %% ../nbs/00_privacy.ipynb #c056
 def claim_from_json(
     text:str, # what `to_json` wrote
 )->PrivacyClaim:
@@ -262,7 +274,7 @@ def claim_from_json(
     return PrivacyClaim(**{**data, "events": [Event(**e) for e in data.get("events", ())]})
 PrivacyClaim.from_json = staticmethod(claim_from_json)
 
-# %% ../nbs/00_privacy.ipynb #c056
+# %% ../nbs/00_privacy.ipynb #c059
 def _rows(claim):
     "The card's lines: label and text."
     what = ADJACENCIES[claim.adjacency] + (f"; up to {claim.protects} records of one person" if claim.protects > 1 else "")
@@ -273,19 +285,19 @@ def _rows(claim):
             ("seed", "fixed: whoever knows it has the data; for tests and tutorials" if claim.seeded else "")]
     return [(name, text) for name, text in rows if text]
 
-# %% ../nbs/00_privacy.ipynb #c057
+# %% ../nbs/00_privacy.ipynb #c060
 def card(self:PrivacyClaim)->str:
     "The claim as a text card."
     return "\n".join([f"== {self.mechanism}"] + [f"{name:>12}  {text}" for name, text in _rows(self)])
 PrivacyClaim.card = PrivacyClaim.__str__ = card
 
-# %% ../nbs/00_privacy.ipynb #c058
+# %% ../nbs/00_privacy.ipynb #c061
 def card_html(self:PrivacyClaim)->str:
     "The claim as an HTML table, shown in notebooks."
     body = "".join(f"<tr><th style='text-align:right'>{escape(n)}</th><td style='text-align:left'>{escape(t)}</td></tr>" for n, t in _rows(self))
     return f"<table class='dplit-claim'><caption>{escape(self.mechanism)}</caption>{body}</table>"
 PrivacyClaim._repr_html_ = card_html
 
-# %% ../nbs/00_privacy.ipynb #c061
+# %% ../nbs/00_privacy.ipynb #c064
 class UnprovenPrivacyWarning(UserWarning): "The claimed privacy has no complete proof."
 class BrokenPrivacyWarning(UnprovenPrivacyWarning): "A counterexample to the claimed privacy is known."

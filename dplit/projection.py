@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['BlockSet', 'box_projection', 'gram_matrix', 'round_into', 'duality_gap', 'Anderson', 'PositivePart', 'Projection',
-           'project']
+           'project', 'floor_tolerance']
 
 # %% ../nbs/08_projection.ipynb #c002
 import math
@@ -77,13 +77,19 @@ def gram_matrix(
     return S
 
 # %% ../nbs/08_projection.ipynb #c019
+def _psd_margin(block):
+    "Margin c: a scaled matrix minus c on its diagonal that has a Cholesky factor in floating point is positive definite."
+    n = len(block.d)
+    return 1.01*(n*(1 - block.shift)*_gamma(n + 2) + 8*n*_U)
+
+# %% ../nbs/08_projection.ipynb #c020
 def round_into(
     y,              # symmetric (n, n), nonnegative, diagonal d, sum about s
     block:BlockSet, # public set
 )->np.ndarray:      # (n, n), in the set, exactly
     "Mix y with the anchor until membership in the set is proved in floating point."
     n, R, q, scale = len(y), block.anchor, block.q, 1/block.qq
-    room, c, grow = 1 - block.shift, 2*(n*_gamma(n + 2) + 8*n*_U), 1 + _gamma(2*n + 8)
+    room, c, grow = 1 - block.shift, _psd_margin(block), 1 + _gamma(2*n + 8)
     low = min(0., eigvalsh(y*scale - block.shift, subset_by_index=[0, 0], check_finite=False)[0])
     total, base = (q @ y @ q)*grow, q @ R @ q
     alpha = max((c - low)/(room - low), (total - block.s)/(total - base) if total > block.s else 0)
@@ -96,7 +102,14 @@ def round_into(
         if alpha == 1 or (q @ M @ q)*grow <= block.s and lapack.dpotrf(T, lower=1, overwrite_a=1)[1] == 0: return M
         alpha *= 2
 
-# %% ../nbs/08_projection.ipynb #c022
+# %% ../nbs/08_projection.ipynb #c023
+def _total(X):
+    "Sum of all entries, relative error at most _gamma(128) of the sum of absolute values: blocks of 64 twice, then exactly."
+    x = X.ravel()
+    for _ in range(2): x = np.add.reduceat(x, np.arange(0, len(x), 64))
+    return math.fsum(x)
+
+# %% ../nbs/08_projection.ipynb #c025
 def duality_gap(
     M,              # point of the set; (n, n)
     G,              # dual factor: S = GG'; (n, r)
@@ -109,15 +122,14 @@ def duality_gap(
     N, nu = box_projection(C + S, block, nu)
     B = C + S - nu*qq
     B.flat[::n+1] = 0
-    R, rows = M - N, lambda X: X.sum(1).sum()
-    total = rows(M*qq)
-    parts = [.5*rows(R*R), rows(S*(M - block.shift*qq)), nu*(block.s - total), rows(M*np.maximum(-B, 0))]
+    R, total = M - N, _total(M*qq)
+    parts = [.5*_total(R*R), _total(S*(M - block.shift*qq)), nu*(block.s - total), _total(M*np.maximum(-B, 0))]
     delta = 4*_U*(norm(C) + norm(S) + nu*block.d.sum())
     slop = _gamma(130 + G.shape[1]/128)*np.trace(S)*block.d.sum() + norm(R)*delta + delta**2
-    slop += _gamma(2*n + 8)*(parts[0] + rows(abs(S)*(M + block.shift*qq)) + nu*(block.s + total) + parts[3])
+    slop += _gamma(136)*(parts[0] + _total(abs(S)*(M + block.shift*qq)) + nu*(block.s + total) + parts[3])
     return sum(parts) + 1.01*slop
 
-# %% ../nbs/08_projection.ipynb #c026
+# %% ../nbs/08_projection.ipynb #c029
 class Anderson:
     "Extrapolate a fixed-point iteration from its last residuals (type II, Tikhonov 1e-10)."
     def __init__(self,
@@ -135,7 +147,7 @@ class Anderson:
         for w, a in zip(weights, self.dg): z -= w*a
         return z
 
-# %% ../nbs/08_projection.ipynb #c029
+# %% ../nbs/08_projection.ipynb #c032
 class PositivePart:
     "Positive eigenpairs of a slowly moving symmetric matrix; `self.full` holds the last full decomposition."
     def __init__(self,
@@ -162,7 +174,7 @@ class PositivePart:
         self.V = V[:, -size:] if size <= self.largest and w[0] < 0 else None
         return w[len(w)-r:], V[:, len(w)-r:]
 
-# %% ../nbs/08_projection.ipynb #c032
+# %% ../nbs/08_projection.ipynb #c035
 @dataclass(frozen=True)
 class Projection:
     "A matrix of the set, and the proof of how near it is to the exact projection."
@@ -174,7 +186,7 @@ class Projection:
     @property
     def error(self): return math.sqrt(2*self.gap)*(1 + 1e-15) # ‖matrix - exact projection‖_F is at most this
 
-# %% ../nbs/08_projection.ipynb #c033
+# %% ../nbs/08_projection.ipynb #c036
 def _douglas_rachford(z, nu, C, block, rho, positive):
     "One application of the operator: (x, y, nu)."
     Z = z - block.shift*block.qq if block.shift else z
@@ -187,7 +199,7 @@ def _douglas_rachford(z, nu, C, block, rho, positive):
     y, nu = box_projection((C + rho*(2*x - z))/(1 + rho), block, nu)
     return x, y, nu
 
-# %% ../nbs/08_projection.ipynb #c034
+# %% ../nbs/08_projection.ipynb #c037
 def _certify(z, y, nu, C, block, rho, positive):
     "(rounded matrix, bound on its gap) from the current state."
     positive(z - block.shift*block.qq, full=True)
@@ -196,7 +208,7 @@ def _certify(z, y, nu, C, block, rho, positive):
     M = round_into(y, block)
     return M, duality_gap(M, V[:, keep]*np.sqrt(-rho*w[keep]), C, block, nu*(1 + rho))
 
-# %% ../nbs/08_projection.ipynb #c035
+# %% ../nbs/08_projection.ipynb #c038
 def project(
     C,                # matrix to project; symmetric (n, n), finite
     block:BlockSet,   # public set
@@ -229,3 +241,14 @@ def project(
             target, wait = residual*min(.5, max(.02, .8*goal/gap)), 100
         image, last = z + f, residual
         z = jump(image, f) if fast else image
+
+# %% ../nbs/08_projection.ipynb #c050
+def floor_tolerance(
+    block:BlockSet, # public set
+    descent:float,  # upper bound on f(anchor) - f(M*); >= 0
+)->float:           # Frobenius distance
+    "The least tolerance that rounding errors still allow `project` to certify, with a factor 2 to spare in the gap."
+    n = len(block.d)
+    trace = descent/(1 - block.shift)                      # of S, weighted by d
+    rounding = _gamma(n/128 + 132)*block.d.sum()/block.d.min() + _psd_margin(block) + 2*_gamma(136)*n
+    return math.sqrt(2*2*rounding*trace)

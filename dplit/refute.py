@@ -210,6 +210,7 @@ class AuditCase:
     status: str="certified"  # "certified", "unproven" or "broken": a broken claim must be refuted
     mutants: dict=field(default_factory=dict) # name -> run that must be caught
     score: object=None   # release -> float, or (pair, score): enables the profile audit
+    one_run: dict=field(default_factory=dict) # n, independent, …: enables `one_run_graph_audit`
     runs: tuple=(1000, 30_000) # deciding runs of the profile audit: fast, deep
     law_runs: int=200    # runs of the noise law; five times as many when deep; 0 skips it
 
@@ -231,17 +232,17 @@ def registered()->dict:
 
 # %% ../nbs/08_refute.ipynb #c067
 def _found(run, case, deep, alpha):
-    "(refutation or '', largest replay ratio, lower bound on epsilon, on mu)."
-    ratio = lower = mu_lower = math.nan
-    try: ratio = replay_many(run, case.pairs, case.mu, None if case.delta else case.epsilon).ratio
-    except AuditFailure as e: return f"replay: {e}", ratio, lower, mu_lower
-    data, neighbour = case.pairs[0]
-    if case.law_runs and noise_law_audit(run, data, case.law_runs*(5 if deep else 1), alpha).refuted: return "noise law", ratio, lower, mu_lower
-    if case.score is None: return "", ratio, lower, mu_lower
-    (data, neighbour), score = case.score if isinstance(case.score, tuple) else ((data, neighbour), case.score)
-    claim = profile(case.mu, case.epsilon, case.delta)
-    r = profile_audit(run, data, neighbour, score, claim, case.runs[deep], alpha, case.delta or 1e-6)
-    return "profile" if r.refuted else "", ratio, r.epsilon_lower, r.mu_lower
+    "(refutation or '', replay ratio and lower bounds found on the way)."
+    seen = dict.fromkeys(("replay ratio", "epsilon lower", "mu lower"), math.nan)
+    try: seen["replay ratio"] = replay_many(run, case.pairs, case.mu, None if case.delta else case.epsilon).ratio
+    except AuditFailure as e: return f"replay: {e}", seen
+    if case.law_runs and noise_law_audit(run, case.pairs[0][0], case.law_runs*(5 if deep else 1), alpha).refuted: return "noise law", seen
+    pair, score = case.score if isinstance(case.score, tuple) else (case.pairs[0], case.score)
+    how, results = dict(claim=profile(case.mu, case.epsilon, case.delta), alpha=alpha, delta=case.delta or 1e-6), {}
+    if score: results["profile"] = profile_audit(run, *pair, score, runs=case.runs[deep], **how)
+    if case.one_run: results["one run"] = one_run_graph_audit(run, **case.one_run, **how)
+    for name in ("epsilon", "mu"): seen[f"{name} lower"] = max((getattr(r, f"{name}_lower") for r in results.values()), default=math.nan)
+    return ", ".join(name for name, r in results.items() if r.refuted), seen
 
 # %% ../nbs/08_refute.ipynb #c068
 def run_suite(
@@ -252,10 +253,10 @@ def run_suite(
     "Audit every mechanism and its mutants: what was found, and how many mutants were caught."
     rows = []
     for case in (_CASES[n] for n in names or _CASES):
-        found, ratio, lower, mu_lower = _found(case.run, case, deep, alpha)
+        found, seen = _found(case.run, case, deep, alpha)
         caught = {name: _found(m, case, deep, alpha)[0] for name, m in case.mutants.items()}
         good = bool(found) if case.status == "broken" else case.status == "unproven" or not found
-        rows.append({"mechanism": case.name, "claim": case.status, "mu": case.mu, "epsilon": case.epsilon, "delta": case.delta, "refutation": found,
-                     "replay ratio": ratio, "epsilon lower": lower, "mu lower": mu_lower, "mutants": f"{sum(map(bool, caught.values()))}/{len(caught)}",
+        rows.append({"mechanism": case.name, "claim": case.status, "mu": case.mu, "epsilon": case.epsilon, "delta": case.delta, "refutation": found, **seen,
+                     "mutants": f"{sum(map(bool, caught.values()))}/{len(caught)}",
                      "caught by": caught, "passed": good and all(caught.values())})
     return rows

@@ -6,6 +6,9 @@ import ast, re, sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "docs"))
+from quarto_myst import _prose
+
 API = ROOT / "docs/api"
 
 
@@ -20,7 +23,7 @@ def modules():
 def _plain(text):
     "Text that Markdown leaves alone, code spans kept."
     parts = re.split(r"(`[^`]+`)", " ".join(text.split()))
-    return "".join(part.replace("|", r"\|") if part.startswith("`") else re.sub(r"([\\*<|$\[\]_{}])", r"\\\1", part) for part in parts)
+    return "".join(part.replace("|", r"\|") if part.startswith("`") else _prose(re.sub(r"([\\*<|$\[\]_{}])", r"\\\1", part)) for part in parts)
 
 
 def _code(node):

@@ -128,7 +128,7 @@ def requirements(which):
     settings = ConfigParser(delimiters=["="], interpolation=None)
     settings.read(ROOT / "settings.ini")
     if which == "runtime": return settings["DEFAULT"]["requirements"].split()
-    return [r for r in settings["DEFAULT"]["dev_requirements"].split() if not r.startswith(("jupyter", "sphinx"))]
+    return [r for r in settings["DEFAULT"]["dev_requirements"].split() if not r.startswith(("jupyter", "sphinx", "websocket"))]
 
 
 def main():
