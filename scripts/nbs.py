@@ -11,6 +11,9 @@ import api
 
 ROOT = Path(__file__).resolve().parent.parent
 NBS = ROOT / "nbs"
+# Figures at twice the resolution, without background and in a gray that reads on light and dark pages.
+GRAY = dict.fromkeys(["text.color", "axes.labelcolor", "axes.edgecolor", "axes.titlecolor", "xtick.color", "ytick.color", "legend.labelcolor"], "#888888")
+FIGURES = ["--Application.log_level=ERROR", "--InlineBackend.figure_formats={'retina'}", f"--InlineBackend.rc={dict(GRAY) | {'figure.facecolor': 'none', 'axes.facecolor': 'none'}}"]
 SKIPPED = re.compile(r"^#\|\s*(slow|notest|eval:\s*false)\b", re.M)
 PARTS = {"0": "Foundations", "1": "Graphs", "2": "k-means", "3": "Modes", "4": "Practice", "5": "Experiments", "6": "How-tos"}
 PAGES = {"docs/references": "References", "CHANGELOG": "Changes", "CONTRIBUTING": "Contributing", "SECURITY": "Security"}
@@ -31,7 +34,7 @@ def execute(which, slow=False):
         path, start = NBS / f"{Path(name).stem}.ipynb", time.time()
         notebook = nbformat.read(path, 4)
         client = NotebookClient(notebook, timeout=3600 if slow else 300, kernel_name="python3",
-                                resources={"metadata": {"path": str(NBS)}})
+                                resources={"metadata": {"path": str(NBS)}}, extra_arguments=FIGURES)
         try:
             with client.setup_kernel():
                 for index, cell in enumerate(notebook.cells):
