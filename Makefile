@@ -82,5 +82,5 @@ bench: $(VENV)/.dev
 	@set -e; for script in benchmarks/*.py; do echo "== $$script"; timeout 1200 $(BIN)/python $$script; done
 
 clean:
-	rm -rf _build _site build dist _proc *.egg-info docs/api
+	rm -rf _build _site build dist _proc *.egg-info docs/api dplit-demo
 	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +

@@ -15,49 +15,54 @@ from .points import GridPoints, cell_counts, cell_sums, far_counts, nearest, sna
 from .seeding import ball_candidates, noisy_counts, resample, spread_points, vote, weighted_kmeans
 
 # %% ../nbs/22_kmeans.ipynb #c009
+def _check_tuning(t):
+    for parts in ((t.zoom, t.votes, t.overseed, t.lloyd), t.zoom_split, t.over_split, t.lloyd_split):
+        if min(parts) <= 0 or not math.isclose(sum(parts), 1, rel_tol=1e-12): raise ValueError(f"tuning: shares must be positive and sum to 1; got {parts}")
+    for name in ("zoom_levels", "clip_levels"):
+        if (v := getattr(t, name)) < 2 or v & (v-1): raise ValueError(f"tuning: {name} must be a power of two; got {v}")
+
+# %% ../nbs/22_kmeans.ipynb #c010
 @dataclass(frozen=True)
 class KMeansTuning:
     "Public constants of the certified k-means; chosen on other data than those reported."
-    zoom: float=.10; votes: float=.15; overseed: float=.30; lloyd: float=.45   # shares of mu^2; sum 1
-    zoom_rounds: int=2
-    zoom_split: tuple=(.55, .10, .35)     # sum, count, radius
+    zoom: float=.12; votes: float=.10; overseed: float=.38; lloyd: float=.40   # shares of mu^2; sum 1
+    zoom_rounds: int=2; vote_rounds: int=2; over_rounds: int=4                 # fixed numbers of rounds
+    zoom_split: tuple=(.45, .10, .45)     # sum, count, radius
     zoom_levels: int=16                   # radii r*zoom_factor^-j, a power of two
     zoom_factor: float=1.35
     zoom_out: float=.05                   # fraction of records that may lie outside the ball
-    vote_rounds: int=2
     votes_per_sd: float=6.                # expected votes of a candidate, in standard deviations
     candidates: tuple=(4, 40, 10_000)     # at least per center, at most per center, at most in all
     vote_reach: float=1.1                 # candidates fill a ball this much wider
-    win: float=1.5                        # a winner has more than win*sd votes
+    win: float=2.                         # a winner has more than win*sd votes
     jitter: float=.5                      # spread of new candidates
-    over_rounds: int=3
     over_split: tuple=(.67, .23, .10)     # sum, count, radius
-    over_cells: float=6.                  # at most this many cells per center
-    over_density: float=.31               # cells = n_hat*mu_round*over_density/sqrt(d)
-    over_win: float=1.                    # cells with fewer counts than over_win*sd are moved
-    over_move: float=.5                   # how far, in clip radii
+    over_cells: float=8.                  # at most this many cells per center
+    over_density: float=.4               # cells = n_hat*mu_round*over_density/sqrt(d)
+    over_win: float=.5                    # cells with fewer counts than over_win*sd are moved
+    over_move: float=.2                   # how far, in clip radii
     lloyd_split: tuple=(.82, .13, .05)    # sum, count, radius
     lloyd_pace: float=.02                 # rounds = lloyd_pace*mu_lloyd^2*n_hat^2/(d*k^2)
-    lloyd_rounds: int=6                   # at most
+    lloyd_rounds: int=4                   # at most
     lloyd_trust: float=1.                 # steps are shrunk by this times d
-    size_spread: float=.5                 # how far a size may be from n_hat/k, in units of n_hat/k
-    clip_levels: int=8                    # radii r*clip_factor^-j, a power of two
-    clip_factor: float=1.25
-    clip_out: tuple=(.10, .05)            # fraction of records clipped: over-seeding, Lloyd
-    reach: float=1.35                     # centers stay in a ball this much wider
+    size_spread: float=.35                # how far a size may be from n_hat/k, in units of n_hat/k
+    clip_levels: int=8; clip_factor: float=1.25   # radii r*clip_factor^-j, a power of two of them
+    clip_out: tuple=(.30, .05)            # fraction of records clipped: over-seeding, Lloyd
+    reach: float=1.2                      # centers stay in a ball this much wider
     starts: int=8                         # k-means++ starts on the summary; costs nothing
-    def __post_init__(self):
-        for parts in ((self.zoom, self.votes, self.overseed, self.lloyd), self.zoom_split, self.over_split, self.lloyd_split):
-            if min(parts) <= 0 or not math.isclose(sum(parts), 1, rel_tol=1e-12): raise ValueError(f"tuning: shares must be positive and sum to 1; got {parts}")
-        for name in ("zoom_levels", "clip_levels"):
-            if (v := getattr(self, name)) < 2 or v & (v-1): raise ValueError(f"tuning: {name} must be a power of two; got {v}")
+    def __post_init__(self): _check_tuning(self)
 
-# %% ../nbs/22_kmeans.ipynb #c012
+# %% ../nbs/22_kmeans.ipynb #c013
 def _part(mu, share):
     "The mu of a share of mu^2."
     return mu*math.sqrt(share)
 
-# %% ../nbs/22_kmeans.ipynb #c013
+# %% ../nbs/22_kmeans.ipynb #c014
+def _split(mu, shares):
+    "The mu of each of several shares."
+    return [_part(mu, share) for share in shares]
+
+# %% ../nbs/22_kmeans.ipynb #c015
 def noisy_sums(
     points:GridPoints,       # records (n, d)
     cells:np.ndarray,        # integers (k, d), from `snap_centers`
@@ -73,7 +78,7 @@ def noisy_sums(
     exact = cell_sums(points, cells, labels, dist2, R)
     return queries.gaussian(exact, r/mu, r, points.unit, label), r/mu
 
-# %% ../nbs/22_kmeans.ipynb #c015
+# %% ../nbs/22_kmeans.ipynb #c017
 def noisy_radius(
     dist2:np.ndarray,        # squared distances to the centers (n,); grid steps squared
     unit:float,              # grid step; box units
@@ -95,7 +100,7 @@ def noisy_radius(
         low, high = (low, middle) if count <= outside else (min(middle + 1, high), high)
     return float(radii[high])
 
-# %% ../nbs/22_kmeans.ipynb #c018
+# %% ../nbs/22_kmeans.ipynb #c020
 def shrink(
     steps:np.ndarray,    # noisy steps (k, d)
     sd,                  # standard deviation of a coordinate (k,)
@@ -105,20 +110,24 @@ def shrink(
     length2 = np.maximum((steps**2).sum(-1), 1e-300)
     return steps*np.clip(1 - max(a, 0)*np.square(sd)/length2, 0, 1)[..., None]
 
-# %% ../nbs/22_kmeans.ipynb #c021
+# %% ../nbs/22_kmeans.ipynb #c023
 @dataclass(frozen=True, eq=False)
 class Ball:
     "The released ball that holds nearly all records."
     center: np.ndarray    # (d,); box units
     radius: float         # box units
     n: float              # noisy number of records; at least 5 per cluster
-    reach: float=1.35     # centers are clipped to this multiple of the radius
-    def clip(self, x):    # points (m, d) -> points in the widened ball and the box
-        v = x - self.center
-        length = np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-300)
-        return np.clip(self.center + v*np.minimum(1, self.reach*self.radius/length), -1, 1)
+    reach: float=1.2      # centers are clipped to this multiple of the radius
 
-# %% ../nbs/22_kmeans.ipynb #c022
+# %% ../nbs/22_kmeans.ipynb #c024
+def _clip(self:Ball, x):
+    "Points (m, d) moved into the widened ball and the box. Post-processing."
+    v = x - self.center
+    length = np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-300)
+    return np.clip(self.center + v*np.minimum(1, self.reach*self.radius/length), -1, 1)
+Ball.clip = _clip
+
+# %% ../nbs/22_kmeans.ipynb #c025
 def zoom(
     points:GridPoints,       # records (n, d)
     k:int,                   # number of clusters
@@ -130,7 +139,7 @@ def zoom(
     t, d, unit = tuning, points.q.shape[1], points.unit
     center, radius, counts = np.zeros((1, d)), math.sqrt(d), []
     for _ in range(t.zoom_rounds):
-        m = _part(mu, 1/t.zoom_rounds); for_sum, for_count, for_radius = (_part(m, s) for s in t.zoom_split)
+        for_sum, for_count, for_radius = _split(_part(mu, 1/t.zoom_rounds), t.zoom_split)
         cells = snap_centers(center, unit); labels, dist2 = nearest(points, cells)
         counts.append(noisy_counts(cell_counts(labels, 1), for_count, queries, "zoom count")[0][0])
         n = max(np.mean(counts), 5*k)
@@ -139,7 +148,7 @@ def zoom(
         radius = noisy_radius(nearest(points, cells)[1], unit, radius, t.zoom_levels, t.zoom_factor, t.zoom_out*n, for_radius, queries, "zoom radius")
     return Ball(center[0], radius, float(n), t.reach)
 
-# %% ../nbs/22_kmeans.ipynb #c025
+# %% ../nbs/22_kmeans.ipynb #c028
 def vote_stage(
     points:GridPoints,         # records (n, d)
     ball:Ball,                 # from `zoom`
@@ -159,7 +168,17 @@ def vote_stage(
         votes, sd = vote(points, x, m, queries)
     return np.clip(x, -1, 1), np.where(votes > t.win*sd, votes, 0.)
 
-# %% ../nbs/22_kmeans.ipynb #c027
+# %% ../nbs/22_kmeans.ipynb #c030
+def _ask_cells(points, ball, centers, mu, split, outside, queries, t, label):
+    "Cells on the grid; clip radius; noisy sums and their sd; noisy counts and their sd: mu-GDP."
+    for_sum, for_count, for_radius = _split(mu, split)
+    cells = snap_centers(centers, points.unit); labels, dist2 = nearest(points, cells)
+    radius = noisy_radius(dist2, points.unit, ball.radius, t.clip_levels, t.clip_factor, outside*ball.n, for_radius, queries, f"{label} radius")
+    sums = noisy_sums(points, cells, labels, dist2, radius, for_sum, queries, f"{label} sums")
+    counts = noisy_counts(cell_counts(labels, len(cells)), for_count, queries, f"{label} counts")
+    return cells*points.unit, radius, *sums, *counts
+
+# %% ../nbs/22_kmeans.ipynb #c031
 def _split_cells(x, weight, radius, gen, t):
     "Move the empty cells next to heavy ones. Post-processing."
     dead = np.flatnonzero(weight == 0)
@@ -168,7 +187,7 @@ def _split_cells(x, weight, radius, gen, t):
     x = x.copy(); x[dead] = x[chosen] + t.over_move*radius*spread_points(len(dead), x.shape[1], gen)
     return x
 
-# %% ../nbs/22_kmeans.ipynb #c028
+# %% ../nbs/22_kmeans.ipynb #c032
 def overseed(
     points:GridPoints,         # records (n, d)
     ball:Ball,                 # from `zoom`
@@ -180,23 +199,19 @@ def overseed(
     gen:np.random.Generator,   # public randomness
     tuning:KMeansTuning,       # public constants
 )->tuple:                      # summary points (m', d), box units; their noisy weights (m',)
-    "A weighted summary of the data by up to 6k moved cells: mu-GDP under add-remove."
-    t, d, unit = tuning, points.q.shape[1], points.unit
-    m = _part(mu, 1/t.over_rounds); for_sum, for_count, for_radius = (_part(m, s) for s in t.over_split)
+    "A weighted summary of the data by up to 8k moved cells: mu-GDP under add-remove."
+    t, d = tuning, points.q.shape[1]; m = _part(mu, 1/t.over_rounds)
     size = int(min(np.clip(t.over_density*ball.n*m/math.sqrt(d), k, t.over_cells*k), len(x)))
     x = weighted_kmeans(x, votes, size, gen, 2)
     for i in range(t.over_rounds):
-        cells = snap_centers(ball.clip(x), unit); labels, dist2 = nearest(points, cells)
-        radius = noisy_radius(dist2, unit, ball.radius, t.clip_levels, t.clip_factor, t.clip_out[0]*ball.n, for_radius, queries, "over radius")
-        sums, sd = noisy_sums(points, cells, labels, dist2, radius, for_sum, queries, "over sums")
-        counts, count_sd = noisy_counts(cell_counts(labels, size), for_count, queries, "over counts")
+        x, radius, sums, sd, counts, count_sd = _ask_cells(points, ball, ball.clip(x), m, t.over_split, t.clip_out[0], queries, t, "over")
         floor = np.maximum(counts, 2*count_sd)                 # only for dividing
-        x = ball.clip(cells*unit + shrink(sums/floor[:, None], sd/floor, d))
+        x = ball.clip(x + shrink(sums/floor[:, None], sd/floor, d))
         weight = np.where(counts > t.over_win*count_sd, counts, 0.)
         if i + 1 < t.over_rounds: x = _split_cells(x, weight, radius, gen, t)
     return x, weight
 
-# %% ../nbs/22_kmeans.ipynb #c030
+# %% ../nbs/22_kmeans.ipynb #c034
 def believed_sizes(
     history:list,          # (noisy counts (k,), their sd) of this and earlier rounds
     prior:float,           # guess of a size, n_hat/k
@@ -207,7 +222,7 @@ def believed_sizes(
     total = prior/(spread*prior)**2 + sum(counts/sd**2 for counts, sd in history)
     return np.maximum(total/weight, prior/20)
 
-# %% ../nbs/22_kmeans.ipynb #c032
+# %% ../nbs/22_kmeans.ipynb #c036
 def lloyd_rounds(
     n:float,               # noisy number of records
     d:int,                 # dimension
@@ -218,7 +233,7 @@ def lloyd_rounds(
     "How many Lloyd rounds the budget is worth; from released figures only."
     return int(np.clip(tuning.lloyd_pace*(mu*n)**2/(d*k*k), 1, tuning.lloyd_rounds))
 
-# %% ../nbs/22_kmeans.ipynb #c033
+# %% ../nbs/22_kmeans.ipynb #c037
 def lloyd_round(
     points:GridPoints,       # records (n, d)
     ball:Ball,               # from `zoom`
@@ -229,16 +244,12 @@ def lloyd_round(
     history=(),              # (noisy counts, sd) of earlier rounds
 )->tuple:                    # new centers (k, d); noise of each (k,), box units; noisy counts (k,); sd of a count
     "One noisy Lloyd step with clipped residuals: mu-GDP under add-remove."
-    t, (k, d), unit = tuning, centers.shape, points.unit
-    for_sum, for_count, for_radius = (_part(mu, s) for s in t.lloyd_split)
-    cells = snap_centers(centers, unit); labels, dist2 = nearest(points, cells)
-    radius = noisy_radius(dist2, unit, ball.radius, t.clip_levels, t.clip_factor, t.clip_out[1]*ball.n, for_radius, queries, "lloyd radius")
-    sums, sd = noisy_sums(points, cells, labels, dist2, radius, for_sum, queries, "lloyd sums")
-    counts, count_sd = noisy_counts(cell_counts(labels, k), for_count, queries, "lloyd counts")
+    t, (k, d) = tuning, centers.shape
+    c, _, sums, sd, counts, count_sd = _ask_cells(points, ball, centers, mu, t.lloyd_split, t.clip_out[1], queries, t, "lloyd")
     size = believed_sizes([*history, (counts, count_sd)], ball.n/k, t.size_spread)
-    return ball.clip(cells*unit + shrink(sums/size[:, None], sd/size, t.lloyd_trust*d)), sd/size, counts, count_sd
+    return ball.clip(c + shrink(sums/size[:, None], sd/size, t.lloyd_trust*d)), sd/size, counts, count_sd
 
-# %% ../nbs/22_kmeans.ipynb #c036
+# %% ../nbs/22_kmeans.ipynb #c040
 @dataclass(frozen=True, eq=False)
 class KMeansRelease:
     "What the certified k-means releases; every field is covered by the guarantee."
@@ -250,7 +261,7 @@ class KMeansRelease:
     rounds: int              # Lloyd rounds
     stages: dict=field(default_factory=dict, repr=False)   # released by-products: ball, votes, summary, start
 
-# %% ../nbs/22_kmeans.ipynb #c037
+# %% ../nbs/22_kmeans.ipynb #c041
 def average_iterates(
     rounds:list,   # results of `lloyd_round`
 )->tuple:          # centers (k, d); their noise (k,); sizes (k,); sd of a size
@@ -261,7 +272,7 @@ def average_iterates(
     sizes = np.mean([counts for *_, counts, _ in last], 0)
     return centers, precision.sum(0)**-.5, sizes, last[0][3]/math.sqrt(len(last))
 
-# %% ../nbs/22_kmeans.ipynb #c038
+# %% ../nbs/22_kmeans.ipynb #c042
 def private_kmeans(
     Z:np.ndarray,                         # records (n, d) in [-1, 1], from `box_scale`; box units
     n_clusters:int,                       # number of centers k; >= 1; public

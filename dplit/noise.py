@@ -114,8 +114,7 @@ def to_grid(
 )->np.ndarray:           # int64, in units of step
     "Round toward zero to multiples of step, so that no norm grows; NaN becomes 0."
     step, headroom = _check_step(step), check_number("headroom", headroom, 1, 2**62, integer=True)
-    with np.errstate(over="ignore", under="ignore"): steps = np.trunc(np.asarray(values, float)/step)
-    return np.clip(np.nan_to_num(steps, nan=0.), -headroom, headroom).astype(np.int64)
+    return np.trunc(np.clip(np.nan_to_num(np.asarray(values, float)), -headroom*step, headroom*step)/step).astype(np.int64)
 
 # %% ../nbs/01_noise.ipynb #c036
 @dataclass(frozen=True, eq=False)
@@ -132,6 +131,7 @@ class Query:
 # %% ../nbs/01_noise.ipynb #c038
 _TAPS, _STRENGTH = ContextVar("taps", default=()), ContextVar("strength", default=1.)
 
+# %% ../nbs/01_noise.ipynb #c039
 @contextmanager
 def tapped(
     handler, # handler(query, draw) -> answer: int64 steps, an index, or bits; draw() gives the real one
@@ -141,7 +141,7 @@ def tapped(
     try: yield handler
     finally: _TAPS.reset(token)
 
-# %% ../nbs/01_noise.ipynb #c039
+# %% ../nbs/01_noise.ipynb #c040
 @contextmanager
 def weakened(
     factor:float, # multiplies every noise scale drawn, divides every epsilon; > 0
@@ -151,7 +151,7 @@ def weakened(
     try: yield
     finally: _STRENGTH.reset(token)
 
-# %% ../nbs/01_noise.ipynb #c041
+# %% ../nbs/01_noise.ipynb #c042
 class NoisyQueries:
     "The only door to private data: adds exact noise, records what it cost, lets audits watch."
     def __init__(self,
@@ -169,7 +169,7 @@ class NoisyQueries:
         for handler in _TAPS.get(): draw = partial(handler, query, draw)
         return draw()
 
-# %% ../nbs/01_noise.ipynb #c043
+# %% ../nbs/01_noise.ipynb #c044
 def _add_noise(self, kind, sample, names, values, scale, sensitivity, step, label):
     "Check the public arguments, record the event, return step·(values + noise)."
     values, step = np.asarray(values), _check_step(step)
@@ -181,7 +181,7 @@ def _add_noise(self, kind, sample, names, values, scale, sensitivity, step, labe
     draw = lambda: q.values + sample(_STRENGTH.get()*scale/step, q.values.shape, self.rng)
     return step*self._ask(q, getattr(Event, kind)(scale/sensitivity, label=q.label), draw)
 
-# %% ../nbs/01_noise.ipynb #c044
+# %% ../nbs/01_noise.ipynb #c045
 def _gaussian(self:NoisyQueries,
     values,               # exact integers in units of step; any shape; private
     sigma:float,          # noise standard deviation; data units
@@ -193,7 +193,7 @@ def _gaussian(self:NoisyQueries,
     return _add_noise(self, "gaussian", rounded_gaussian, ("sigma", "l2_sensitivity"), values, sigma, l2_sensitivity, step, label)
 NoisyQueries.gaussian = _gaussian
 
-# %% ../nbs/01_noise.ipynb #c045
+# %% ../nbs/01_noise.ipynb #c046
 def _laplace(self:NoisyQueries,
     values,               # exact integers in units of step; any shape; private
     scale:float,          # Laplace scale b; data units
@@ -205,7 +205,7 @@ def _laplace(self:NoisyQueries,
     return _add_noise(self, "laplace", rounded_laplace, ("scale", "l1_sensitivity"), values, scale, l1_sensitivity, step, label)
 NoisyQueries.laplace = _laplace
 
-# %% ../nbs/01_noise.ipynb #c049
+# %% ../nbs/01_noise.ipynb #c050
 def _choose(self:NoisyQueries,
     scores,            # utility of each choice; shape (choices,); private
     epsilon:float,     # privacy loss; > 0
@@ -219,7 +219,7 @@ def _choose(self:NoisyQueries,
     return int(self._ask(q, Event.pure(epsilon, label=q.label), draw))
 NoisyQueries.choose = _choose
 
-# %% ../nbs/01_noise.ipynb #c050
+# %% ../nbs/01_noise.ipynb #c051
 def _flip(self:NoisyQueries,
     bits,              # booleans or integers, any shape; not 0 counts as 1; private
     epsilon:float,     # privacy loss per bit; > 0

@@ -84,11 +84,11 @@ def _psd_margin(block):
 
 # %% ../nbs/08_projection.ipynb #c020
 def round_into(
-    y,              # symmetric (n, n), nonnegative, diagonal d, sum about s
+    y,              # (n, n), symmetric but for rounding, nonnegative, diagonal d, sum about s
     block:BlockSet, # public set
 )->np.ndarray:      # (n, n), in the set, exactly
     "Mix y with the anchor until membership in the set is proved in floating point."
-    n, R, q, scale = len(y), block.anchor, block.q, 1/block.qq
+    n, R, q, scale, y = len(y), block.anchor, block.q, 1/block.qq, (y + y.T)/2
     room, c, grow = 1 - block.shift, _psd_margin(block), 1 + _gamma(2*n + 8)
     low = min(0., eigvalsh(y*scale - block.shift, subset_by_index=[0, 0], check_finite=False)[0])
     total, base = (q @ y @ q)*grow, q @ R @ q

@@ -9,7 +9,6 @@ __all__ = ['NoiseSource', 'noise_source', 'rounded_gaussian', 'rounded_laplace']
 import math, os
 from functools import lru_cache
 import numpy as np
-from numpy.polynomial import polynomial as poly
 from scipy.special import ndtri
 from .privacy import check_number
 
@@ -52,14 +51,6 @@ def noise_source(
     return NoiseSource(np.random.SeedSequence(seed, spawn_key=(*key, 0x64706C6974)))
 
 # %% ../nbs/00_rounding.ipynb #c021
-@lru_cache
-def _derivative_polynomials(n):
-    "Coefficients of P_1 … P_n, highest power first; derivative i of the Gaussian quantile w is P_i(w) w'^i."
-    polys = [np.array([1.])] # whole numbers below 2^53: exact
-    for k in range(1, n): polys.append(poly.polyadd(poly.polyder(polys[-1]), k*poly.polymulx(polys[-1])))
-    return [p[::-1].tolist() for p in polys[:n]]
-
-# %% ../nbs/00_rounding.ipynb #c023
 def _context(bits):
     "A private mpmath context, so that nobody else's precision changes ours."
     from mpmath import MPContext
@@ -67,21 +58,25 @@ def _context(bits):
     ctx.prec = bits
     return ctx
 
-# %% ../nbs/00_rounding.ipynb #c024
+# %% ../nbs/00_rounding.ipynb #c022
 def _gaussian_taylor(u, n, ctx):
     "Taylor coefficients 0 … n at u of the q with P(|N(0, 1)| > q(u)) = u, in the mpmath context `ctx`."
     w, root = ctx.mpf(float(-ndtri(float(u)/2))), ctx.sqrt(ctx.pi/2)
     for _ in range(ctx.prec.bit_length() - 5): # Newton doubles the 50 bits of ndtri each time
         w += (ctx.erfc(w/ctx.sqrt(2)) - u)*root*ctx.exp(w*w/2)
-    slope = -root*ctx.exp(w*w/2)
-    return [w] + [ctx.polyval(p, w)*slope**i/math.factorial(i) for i, p in enumerate(_derivative_polynomials(n), 1)]
+    a, d, squares = [w], [-root*ctx.exp(w*w/2)], [] # series of w, w' and w'^2
+    for i in range(n):
+        a.append(d[i]/(i + 1))
+        squares.append(ctx.fdot(d, d[::-1]))
+        d.append(ctx.fdot(a[:i+1], squares[::-1])/(i + 1))
+    return a
 
-# %% ../nbs/00_rounding.ipynb #c026
+# %% ../nbs/00_rounding.ipynb #c024
 def _laplace_taylor(u, n, ctx):
     "Taylor coefficients 0 … n at u of q(u) = -ln u, for which P(|Laplace(1)| > q(u)) = u."
     return [-ctx.log(u)] + [(-1)**i/(i*u**i) for i in range(1, n + 1)]
 
-# %% ../nbs/00_rounding.ipynb #c029
+# %% ../nbs/00_rounding.ipynb #c027
 _SPLIT, _BINADES, _DEGREE, _DOUBLE = 32, 32, 12, 4
 
 @lru_cache
@@ -99,14 +94,14 @@ def _table(taylor):
         columns.append([*map(float, c), *low, float((left + half)*2**53), float(1/(half*2**53)), float(error)*(1 + 2.**-20)])
     return np.array(columns).T.copy()
 
-# %% ../nbs/00_rounding.ipynb #c032
+# %% ../nbs/00_rounding.ipynb #c030
 def _two_sum(a, b):
     "fl(a + b) and its rounding error, exactly (Knuth)."
     s = a + b
     t = s - a
     return s, (a - (s - t)) + (b - t)
 
-# %% ../nbs/00_rounding.ipynb #c033
+# %% ../nbs/00_rounding.ipynb #c031
 def _two_product(a, b):
     "fl(a b) and its rounding error, exactly (Dekker, Veltkamp)."
     p = a*b
@@ -114,7 +109,7 @@ def _two_product(a, b):
     ah, bh = ta - (ta - a), tb - (tb - b)
     return p, ((ah*bh - p) + ah*(b - bh) + (a - ah)*bh) + (a - ah)*(b - bh)
 
-# %% ../nbs/00_rounding.ipynb #c036
+# %% ../nbs/00_rounding.ipynb #c034
 def _quantile(table, w, v):
     "q(u) as an unevaluated sum of two doubles, and the error bound; u = 0.w₆₃…w₁v₆₄… in binary."
     top = (w >> np.uint64(11)).astype(float)
@@ -131,7 +126,7 @@ def _quantile(table, w, v):
         y_low, y = d - (s + d - s), s + d
     return y, y_low, table[-1].take(j)
 
-# %% ../nbs/00_rounding.ipynb #c040
+# %% ../nbs/00_rounding.ipynb #c038
 def _decide(taylor, scale, r, rng, bits=127):
     "rint(scale q(u)) for the u whose first `bits` bits are r: draw more bits until both ends round alike."
     while True:
@@ -141,7 +136,7 @@ def _decide(taylor, scale, r, rng, bits=127):
         if far < ctx.inf and (k := ctx.nint(near - tiny)) == ctx.nint(far + tiny): return int(k)
         r, bits = r << 64 | int(rng.words(1)[0]), bits + 64
 
-# %% ../nbs/00_rounding.ipynb #c042
+# %% ../nbs/00_rounding.ipynb #c040
 def _rounded_chunk(taylor, scale, n, rng):
     "n independent draws of rint(scale Z), each decided exactly."
     w, v = rng.words(n), rng.words(n)
@@ -155,7 +150,7 @@ def _rounded_chunk(taylor, scale, n, rng):
     for i in np.flatnonzero(unsure): k[i] = _decide(taylor, scale, int(w[i]) >> 1 << 64 | int(v[i]), rng)
     return np.where(w & np.uint64(1), -k, k)
 
-# %% ../nbs/00_rounding.ipynb #c044
+# %% ../nbs/00_rounding.ipynb #c042
 def _rounded(taylor, name, scale, size, rng):
     "Check the arguments, then fill an int64 array of shape `size`."
     scale = check_number(name, scale, 0, 2.**50, low_open=True)
@@ -165,7 +160,7 @@ def _rounded(taylor, name, scale, size, rng):
     for i in range(0, out.size, 8192): out[i:i+8192] = _rounded_chunk(taylor, scale, min(8192, out.size - i), rng)
     return out.reshape(shape)
 
-# %% ../nbs/00_rounding.ipynb #c045
+# %% ../nbs/00_rounding.ipynb #c043
 def rounded_gaussian(
     sigma:float,     # standard deviation before rounding, in grid steps; in (0, 2^50]
     size,            # shape of the result: an int or a tuple of ints
@@ -174,7 +169,7 @@ def rounded_gaussian(
     "Nearest integers of exact real N(0, sigma²) draws."
     return _rounded(_gaussian_taylor, "sigma", sigma, size, rng)
 
-# %% ../nbs/00_rounding.ipynb #c046
+# %% ../nbs/00_rounding.ipynb #c044
 def rounded_laplace(
     scale:float,     # scale b before rounding (standard deviation b√2), in grid steps; in (0, 2^50]
     size,            # shape of the result: an int or a tuple of ints

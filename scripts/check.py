@@ -171,6 +171,13 @@ def check_links():
             for target in re.findall(r"\]\((?![a-z]+:|#)([^)#\s]+)[^)]*\)", quarto_myst._CODE.sub("", text)) if not (ROOT / name).parent.joinpath(target).exists()]
 
 
+def check_licenses():
+    "every data file is named, with its source and license, in the README beside it"
+    folders = [ROOT / "dplit/data", NBS / "data", *(p for p in (NBS / "data").glob("*/") if p.is_dir())]
+    return [f"{path.relative_to(ROOT)} is not in the README.md beside it" for folder in folders for path in sorted(folder.glob("*"))
+            if path.is_file() and path.name != "README.md" and path.name not in (folder / "README.md").read_text()]
+
+
 def check_notebook(path):
     output, ok = _run("timeout", "-k", "10", str(LIMIT), BIN / "nbdev_test", "--path", path, PYTHONPATH=str(ROOT))
     return [] if ok else [output if output.strip() else f"no answer within {LIMIT} s"]
@@ -201,7 +208,8 @@ def main():
             print(f"{'FAIL' if problems else 'ok  '} {seconds:6.1f} s  {step[0]}{note}", flush=True)
             for problem in problems: print("    " + problem.rstrip().replace("\n", "\n    "), flush=True)
     remarks = [f"{row['notebook']}: {row['remarks']}" for row in nbs.style() if row["remarks"]]
-    if remarks and not args.notebooks: print("house style, for information only:", *remarks, sep="\n  ")
+    remarks += [f"{name}: no cell computes the {number} of its prose" for name, number in nbs.numbers()]
+    if remarks and not args.notebooks: print("for information only, house style:", *remarks, sep="\n  ")
     print(f"{time.time() - start:.0f} s")
     print(f"{len(steps) - failed} passed, {failed} failed")
     sys.exit(bool(failed))

@@ -1,6 +1,6 @@
 """Notebooks without Quarto: execute them in place, write the README and the tables of contents, check that all are in step.
 
-usage: nbs.py execute [NAME ...] [--slow] | readme | toc | style | runtime | tools
+usage: nbs.py execute [NAME ...] [--slow] | readme | toc | style | numbers | runtime | tools
 """
 import argparse, os, re, sys, time
 from base64 import b64decode
@@ -16,7 +16,7 @@ GRAY = dict.fromkeys(["text.color", "axes.labelcolor", "axes.edgecolor", "axes.t
 FIGURES = ["--Application.log_level=ERROR", "--InlineBackend.figure_formats={'retina'}", f"--InlineBackend.rc={dict(GRAY) | {'figure.facecolor': 'none', 'axes.facecolor': 'none'}}"]
 SKIPPED = re.compile(r"^#\|\s*(slow|notest|eval:\s*false)\b", re.M)
 PARTS = {"0": "Foundations", "1": "Graphs", "2": "k-means", "3": "Modes", "4": "Practice", "5": "Experiments", "6": "How-tos"}
-PAGES = {"docs/references": "References", "CHANGELOG": "Changes", "CONTRIBUTING": "Contributing", "SECURITY": "Security"}
+PAGES = {"docs/references": "References", "nbs/data/README": "Data", "CHANGELOG": "Changes", "CONTRIBUTING": "Contributing", "SECURITY": "Security"}
 
 
 def names():
@@ -126,6 +126,22 @@ def style():
         yield row
 
 
+def numbers():
+    "Numbers in prose that neither code nor output of the notebook contains; years, citations, formulas and code spans do not count."
+    sys.path.insert(0, str(ROOT / "docs"))
+    from quarto_myst import _CODE, _INLINE
+    for name in names():
+        cells = nbformat.read(NBS / f"{name}.ipynb", 4).cells
+        known = "\n".join(c.source + "".join(o.get("text", "") + o.get("data", {}).get("text/plain", "") for o in c.get("outputs", [])) for c in cells if c.cell_type == "code")
+        known = {float(n.replace("_", "").replace(",", "")) for n in re.findall(r"\d[\d_,]*\.?\d*(?:e[+-]?\d+)?|\.\d+", known)}
+        for cell in cells:
+            if cell.cell_type != "markdown": continue
+            text = re.sub(r"\$\$.*?\$\$|\[@[^\]]*\]|\]\([^)]*\)|\{#[^}]*\}|^#+ .*$|^\s*\d+\. ", " ", _INLINE.sub(" ", _CODE.sub(" ", cell.source)), flags=re.S | re.M)
+            for number in re.findall(r"(?<![\w.])(?:\d[\d,]*\.\d+|\.\d+|\d{3,}|\d{1,3}(?:,\d{3})+)(?![\w])", text):
+                value, digits = float(number.replace(",", "")), len(number.split(".")[1]) if "." in number else 0
+                if not 1800 < value < 2100 and not any(abs(value - scale * k) <= .5 * 10**-digits * 1.001 for k in known for scale in (1, 100)): yield name, number
+
+
 def requirements(which):
     "The runtime requirements, or the `tools` of the notebooks' tests: those for development without what only the site needs."
     settings = ConfigParser(delimiters=["="], interpolation=None)
@@ -136,7 +152,7 @@ def requirements(which):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["execute", "readme", "toc", "style", "runtime", "tools"])
+    parser.add_argument("command", choices=["execute", "readme", "toc", "style", "numbers", "runtime", "tools"])
     parser.add_argument("names", nargs="*")
     parser.add_argument("--slow", action="store_true", help="run cells marked slow, notest and eval: false too")
     args = parser.parse_args()
@@ -144,6 +160,8 @@ def main():
     if args.command == "readme": write(readme())
     if args.command in {"runtime", "tools"}: print(*requirements(args.command))
     if args.command == "toc": write(toc())
+    if args.command == "numbers":
+        for name, number in numbers(): print(name, number)
     if args.command == "style":
         for row in style(): print("{notebook:22} {exported:4} lines, median {median:2}, longest {longest:3}, {tests:3} tests, {words:5} words  {remarks}".format(**row))
 

@@ -1,0 +1,65 @@
+"""CPU time and accuracy of SDP (2): SCS in the document's form and in the scaled form, and the certified solver.
+
+usage: python benchmarks/sdp.py      writes nbs/results/sdp_bench.csv and sdp_bench.json (about ten CPU minutes)
+"""
+import csv, datetime, hashlib, json, math, os, platform, sys, time, warnings
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+from importlib.metadata import version
+from pathlib import Path
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+from dplit.graphs import as_graph, degrees, planted_partition
+from dplit.sdp import certified_sdp, published_projection, scaled_model, sdp2_model, solve_with_scs
+
+CONFIG = {"p": .5, "q": .05, "clusters": 2, "epsilon": 1, "b": .5, "seed": 0, "sizes": [100, 200, 400], "sizes_ours": [100, 200, 400, 800, 1600]}
+
+
+def instance(n):
+    "The graph, lambda of Theorem 1 and the published sensitivity."
+    A = as_graph(planted_partition(n, CONFIG["clusters"], CONFIG["p"], CONFIG["q"], CONFIG["seed"])[0])[1]
+    m, delta = A.sum()/2, 1/n**2
+    lam = math.sqrt(m*CONFIG["epsilon"]**2/(n*math.log(2/delta)))
+    return A, lam, math.sqrt(24*(lam + 3)*m)
+
+
+def timed(run):
+    began = time.process_time()
+    answer = run()
+    return answer, time.process_time() - began
+
+
+def main():
+    import cvxpy # not timed
+    rows, b = [], CONFIG["b"]
+    for n in CONFIG["sizes_ours"]:
+        A, lam, sensitivity = instance(n)
+        d = degrees(A)
+        reference = certified_sdp(A, lam, b, share=1e-4 if n < 1600 else 1e-3)[0]
+        def record(solver, M, cpu, certificate=math.nan):
+            rows.append({"solver": solver, "n": n, "cpu": cpu, "error": np.linalg.norm(M - reference.matrix)/sensitivity,
+                         "certificate": certificate, "reference": reference.error/sensitivity})
+            print(rows[-1], flush=True)
+        for share in (1e-2, 1e-3):
+            if share == 1e-3 and n == 1600: continue
+            (P, _), cpu = timed(lambda: certified_sdp(A, lam, b, share=share))
+            record(f"certified {'1e-2' if share == 1e-2 else '1e-3'}", P.matrix, cpu, P.error/sensitivity)
+        if n in CONFIG["sizes"]:
+            C, block, keep = published_projection(A, lam, b)
+            M, cpu = timed(lambda: solve_with_scs(*scaled_model(C, block), eps=1e-4))
+            record("SCS (scaled)", M, cpu)
+            X, cpu = timed(lambda: solve_with_scs(*sdp2_model(A, lam, b)))
+            record("SCS (document)", n*X*np.sqrt(np.outer(d, d)), cpu)
+    results = ROOT/"nbs"/"results"
+    with open(results/"sdp_bench.csv", "w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows([{k: float(f"{v:.5g}") if isinstance(v, float) else v for k, v in row.items()} for row in rows])
+    manifest = {"config": CONFIG, "hash": hashlib.sha256(json.dumps(CONFIG, sort_keys=True).encode()).hexdigest()[:16],
+                "versions": {p: version(p) for p in ("numpy", "scipy", "cvxpy", "scs")}, "python": platform.python_version(),
+                "machine": platform.machine(), "threads": 1, "date": datetime.date.today().isoformat()}
+    (results/"sdp_bench.json").write_text(json.dumps(manifest, indent=1) + "\n")
+
+
+if __name__ == "__main__": main()
