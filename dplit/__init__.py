@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 # %% ../nbs/49_package.ipynb #c008
 _HOMES = {
     "BrokenPrivacyWarning": "dplit.privacy",
+    "GraphClustering": "dplit.graph_clustering",
     "KMeans": "dplit.kmeans_estimator",
     "Ledger": "dplit.ledger",
     "PrivacyClaim": "dplit.privacy",
@@ -25,6 +26,7 @@ __all__ = sorted(_HOMES)
 
 # %% ../nbs/49_package.ipynb #c009
 if TYPE_CHECKING:
+    from dplit.graph_clustering import GraphClustering
     from dplit.kmeans_estimator import KMeans
     from dplit.ledger import Ledger
     from dplit.privacy import BrokenPrivacyWarning, PrivacyClaim, UnprovenPrivacyWarning
