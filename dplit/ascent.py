@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['NUGGET', 'kernel_statistics', 'kernel_gram', 'noisy_statistics', 'ascent_modes', 'FeatureRelease', 'feature_release',
-           'feature_sums', 'feature_modes']
+           'feature_sums', 'feature_modes', 'feature_mode_std']
 
 # %% ../nbs/34_ascent.ipynb #c003
 import math
@@ -153,21 +153,34 @@ def feature_modes(release:FeatureRelease, # the private density
     box:Box,             # public box
     rng,                 # numpy Generator for the candidates
     n_modes:int=None,    # number of modes wanted; None: as many as stand out of the noise
-    candidates:int=6000, # public points tried as starts
+    candidates:int=4000, # public points tried as starts
 )->tuple:                # modes (k, d), data units; their persistence (k,), in records
     "Peaks of a feature release by mean shift on the released function, most persistent first; post-processing."
     points = rng.uniform(box.lo, box.hi, (candidates, box.d))
-    points = points[np.argsort(-release(points))[:120]]
-    for _ in range(40):
+    points = points[np.argsort(-release(points))[:80]]
+    for _ in range(25):
         f, g = feature_sums(release, points)
         step = g/np.maximum(f, 2*release.noise)[:, None]
         points = np.clip(points + release.bandwidth*step/np.maximum(np.linalg.norm(step, axis=1, keepdims=True), 1), box.lo, box.hi)
     modes = merge_by_radius(points/release.bandwidth, .5)[0]*release.bandwidth
-    modes, gap = _segment_persistence(release, modes[np.argsort(-release(modes))[:40]])
+    modes, gap = _segment_persistence(release, modes[np.argsort(-release(modes))[:25]])
     keep = slice(n_modes) if n_modes else (gap > 4*math.sqrt(2)*release.noise)
     return modes[keep], gap[keep]
 
 # %% ../nbs/34_ascent.ipynb #c033
+def feature_mode_std(release:FeatureRelease, # the private density
+    modes:np.ndarray,    # summits (k, d); data units
+)->np.ndarray:           # standard deviation of each coordinate (k, d); data units; infinite where the summit is not curved downwards
+    "How far the privacy noise moved each mode, to first order; post-processing."
+    W, F, m = release.frequencies*release.bandwidth, _features(release.frequencies, modes), len(release.frequencies)
+    wave = F[:, :m]*release.weights[:m] + F[:, m:]*release.weights[m:]
+    H = -np.einsum("pm,ma,mb->pab", wave, W, W, optimize=True)
+    good = np.linalg.eigvalsh(H).max(1) < 0
+    J = np.linalg.inv(np.where(good[:, None, None], H, -np.eye(W.shape[1])))
+    var = np.einsum("pij,jk,pki->pi", J, W.T @ W/m, J)*release.noise**2     # the noise in the scaled gradient has this covariance everywhere
+    return np.where(good[:, None], np.sqrt(var)*release.bandwidth, np.inf)
+
+# %% ../nbs/34_ascent.ipynb #c034
 def _segment_persistence(release, modes):
     "Modes by falling persistence, where two modes meet at the lowest point of the segment between them."
     f = feature_sums(release, modes)[0]

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['MAX_NODES', 'records_in_box', 'rule_bandwidth', 'default_scale', 'GridRelease', 'derivatives', 'noise_covariance',
-           'on_grid', 'grid_width', 'histogram_release', 'theta_bound', 'gaussian_process_release', 'bump_sensitivity',
-           'private_count', 'private_scale']
+           'on_grid', 'noise_on_grid', 'grid_width', 'histogram_release', 'theta_bound', 'gaussian_process_release',
+           'bump_sensitivity', 'private_count', 'private_scale']
 
 # %% ../nbs/32_grid_release.ipynb #c003
 import itertools, math
@@ -97,17 +97,30 @@ def noise_covariance(release:GridRelease, # the private density
     return np.moveaxis(np.array(cov), -1, 0)*(release.noise*release.gain/release.count)**2
 
 # %% ../nbs/32_grid_release.ipynb #c026
+def _kernels(release, axes):
+    "Kernel between positions and nodes, one matrix per axis."
+    v2 = release.bandwidth**2 - release.spread
+    return [np.exp(-(at[:, None] - nodes)**2/(2*v))/math.sqrt(2*math.pi*v) for nodes, at, v in zip(release.axes, axes, v2)]
+
+# %% ../nbs/32_grid_release.ipynb #c027
 def on_grid(release:GridRelease, # the private density
     axes,                # d arrays of positions; data units
 )->np.ndarray:           # density on the product grid
     "Released density on a product grid."
     f = release.weights
-    for c, (nodes, at, v2) in enumerate(zip(release.axes, axes, release.bandwidth**2 - release.spread)):
-        K = np.exp(-(at[:, None] - nodes)**2/(2*v2))/math.sqrt(2*math.pi*v2)
-        f = np.moveaxis(np.tensordot(K, f, (1, c)), 0, c)
+    for c, K in enumerate(_kernels(release, axes)): f = np.moveaxis(np.tensordot(K, f, (1, c)), 0, c)
     return f*release.gain/release.count
 
-# %% ../nbs/32_grid_release.ipynb #c030
+# %% ../nbs/32_grid_release.ipynb #c028
+def noise_on_grid(release:GridRelease, # the private density
+    axes,                # d arrays of positions; data units
+)->np.ndarray:           # standard deviation of the privacy noise on the product grid; density units
+    "What the noise does to the density on a product grid: known exactly, free."
+    variance = np.ones(())
+    for K in _kernels(release, axes): variance = np.multiply.outer(variance, (K*K).sum(1))
+    return np.sqrt(variance)*release.noise*release.gain/release.count
+
+# %% ../nbs/32_grid_release.ipynb #c032
 MAX_NODES = 2**16   # public cap on the nodes of one release
 
 def grid_width(box:Box,        # public box
@@ -119,13 +132,13 @@ def grid_width(box:Box,        # public box
     while np.prod(2*box.half/width + 12) > MAX_NODES: width = width*1.05
     return width
 
-# %% ../nbs/32_grid_release.ipynb #c033
+# %% ../nbs/32_grid_release.ipynb #c035
 def _noisy(queries, values, l1, l2, step, label, epsilon=None, mu=None):
     "One query: Laplace noise at epsilon, or Gaussian noise at mu."
     if epsilon: return queries.laplace(values, l1/epsilon, l1, step, label)
     return queries.gaussian(values, l2/mu, l2, step, label)
 
-# %% ../nbs/32_grid_release.ipynb #c035
+# %% ../nbs/32_grid_release.ipynb #c037
 def _corner_sums(Z, box, width, offset):
     "Integer mass on every node and the total mass of one record; private."
     d = box.d; bits = 20//d
@@ -139,7 +152,7 @@ def _corner_sums(Z, box, width, offset):
         total += np.bincount(np.ravel_multi_index((cell + corner).T, shape), w, math.prod(shape))   # exact: integers below 2^53
     return total.astype(np.int64).reshape(shape), 2**(bits*d)
 
-# %% ../nbs/32_grid_release.ipynb #c037
+# %% ../nbs/32_grid_release.ipynb #c039
 def histogram_release(X:np.ndarray,         # records (n, d); data units; d <= 3
     box:Box,              # public box
     bandwidth,            # public or privately chosen bandwidth (d,); data units
@@ -156,7 +169,7 @@ def histogram_release(X:np.ndarray,         # records (n, d); data units; d <= 3
     axes = tuple(lo + (np.arange(m) - o)*w for lo, m, o, w in zip(box.lo, mass.shape, offset, width))
     return GridRelease(axes, weights, math.sqrt(2)/epsilon if epsilon else 1/mu, count, np.maximum(bandwidth, width/.75), width**2/6)
 
-# %% ../nbs/32_grid_release.ipynb #c041
+# %% ../nbs/32_grid_release.ipynb #c043
 def theta_bound(width,     # node distance b along each axis; data units
     bandwidth, # bandwidth h along each axis; data units
 )->float:      # sup over x of the norm of one record's vector
@@ -165,7 +178,7 @@ def theta_bound(width,     # node distance b along each axis; data units
     j = np.arange(-60, 61)[:, None]
     return float(np.sqrt(np.exp(-2*(j*b.ravel()/h.ravel())**2).sum(0).prod()))
 
-# %% ../nbs/32_grid_release.ipynb #c044
+# %% ../nbs/32_grid_release.ipynb #c046
 def _bump_tables(box, width, bandwidth, offset):
     "Integer tables (fine points, nodes) along each axis, their node positions, fine points per cell, and bits."
     d = box.d; bits, S, pad = 22//d, (8 if d < 3 else 4), 4
@@ -177,7 +190,7 @@ def _bump_tables(box, width, bandwidth, offset):
         axes.append(lo + (np.arange(nodes) - pad - o)*b)
     return tables, tuple(axes), S, pad, bits
 
-# %% ../nbs/32_grid_release.ipynb #c045
+# %% ../nbs/32_grid_release.ipynb #c047
 def _bump_sums(Z, box, width, offset, tables, S, pad):
     "Exact integer sums of the records' vectors; private."
     shape = tuple(len(t) for t in tables)
@@ -187,7 +200,7 @@ def _bump_sums(Z, box, width, offset, tables, S, pad):
     for c, table in enumerate(tables): q = np.moveaxis(np.tensordot(table, q, (0, c)), 0, c)   # exact: integers below 2^53
     return q.astype(np.int64)
 
-# %% ../nbs/32_grid_release.ipynb #c047
+# %% ../nbs/32_grid_release.ipynb #c049
 def gaussian_process_release(X:np.ndarray,         # records (n, d); data units; d <= 3
     box:Box,              # public box
     bandwidth,            # public or privately chosen bandwidth (d,); data units
@@ -204,14 +217,14 @@ def gaussian_process_release(X:np.ndarray,         # records (n, d); data units;
     q = queries.gaussian(_bump_sums(records_in_box(X, box), box, width, offset, tables, S, pad), delta/mu, delta, step, label="gaussian process")
     return GridRelease(axes, q, delta/mu, count, h, h*h/2, float(np.prod(width/(math.sqrt(math.pi)*h))))
 
-# %% ../nbs/32_grid_release.ipynb #c048
+# %% ../nbs/32_grid_release.ipynb #c050
 def bump_sensitivity(tables,   # integer tables (fine points, nodes), one per axis
     bits:int, # their entries are in units of 2^-bits
 )->float:     # largest l2 norm of one record's vector; units of @eq-half
     "Exact sensitivity of B: the longest row of every table."
     return math.prod(math.sqrt((t*t).sum(1).max()) for t in tables)*2.**(-bits*len(tables))*(1 + 1e-12)
 
-# %% ../nbs/32_grid_release.ipynb #c053
+# %% ../nbs/32_grid_release.ipynb #c055
 def private_count(X:np.ndarray,         # records (n, d)
     queries:NoisyQueries, # where the noise comes from
     epsilon:float=None,   # pure budget per record, or
@@ -220,7 +233,7 @@ def private_count(X:np.ndarray,         # records (n, d)
     "Noisy count: epsilon-DP or mu-GDP, as adding a record changes it by 1."
     return max(1., float(_noisy(queries, np.array([len(X)], np.int64), 1., 1., 1., "count", epsilon, mu)[0]))
 
-# %% ../nbs/32_grid_release.ipynb #c055
+# %% ../nbs/32_grid_release.ipynb #c057
 def private_scale(X:np.ndarray,         # records (n, d); data units
     box:Box,              # public box
     count:float,          # public number of records, or a noisy count

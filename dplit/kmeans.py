@@ -219,8 +219,7 @@ def believed_sizes(
 )->np.ndarray:             # sizes to divide by (k,); at least prior/20
     "What to divide by: noisy counts and a guess, weighted by precision. Post-processing."
     weight = 1/(spread*prior)**2 + sum(1/sd**2 for _, sd in history)
-    total = prior/(spread*prior)**2 + sum(counts/sd**2 for counts, sd in history)
-    return np.maximum(total/weight, prior/20)
+    return np.maximum((prior/(spread*prior)**2 + sum(counts/sd**2 for counts, sd in history))/weight, prior/20)
 
 # %% ../nbs/22_kmeans.ipynb #c036
 def lloyd_rounds(
@@ -269,8 +268,7 @@ def average_iterates(
     last = rounds[-(len(rounds)//2 + 1):]
     precision = np.array([1/noise**2 for _, noise, _, _ in last])
     centers = sum(p[:, None]*c for p, (c, *_) in zip(precision, last)) / precision.sum(0)[:, None]
-    sizes = np.mean([counts for *_, counts, _ in last], 0)
-    return centers, precision.sum(0)**-.5, sizes, last[0][3]/math.sqrt(len(last))
+    return centers, precision.sum(0)**-.5, np.mean([r[2] for r in last], 0), last[0][3]/math.sqrt(len(last))
 
 # %% ../nbs/22_kmeans.ipynb #c042
 def private_kmeans(

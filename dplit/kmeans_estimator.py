@@ -137,8 +137,8 @@ def _plot(self:KMeans,
     ax = plt.subplots()[1] if ax is None else ax
     i, j = features; c, s = self.cluster_centers_, 3*self.center_std_
     if nonprivate_X is not None: ax.plot(*as_table(nonprivate_X)[0][:, [i, j]].T, ".", ms=1, color="#999999", alpha=.4, zorder=0)
-    ax.errorbar(c[:, i], c[:, j], s[:, j], s[:, i], fmt="none", ecolor="#0072B2", lw=1)
-    ax.scatter(c[:, i], c[:, j], s=20 + 400*np.clip(self.cluster_sizes_, 0, None)/self.n_records_, color="#0072B2", alpha=.6)
+    ax.errorbar(c[:, i], c[:, j], s[:, j], s[:, i], fmt="none", ecolor="#0072B2", lw=1.5)
+    ax.scatter(c[:, i], c[:, j], s=20 + 400*np.clip(self.cluster_sizes_, 0, None)/self.n_records_, facecolors="none", edgecolors="#0072B2")
     names = getattr(self, "feature_names_in_", [f"feature {f}" for f in range(self.n_features_in_)])
     ax.set(xlabel=names[i], ylabel=names[j])
     return ax

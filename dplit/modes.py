@@ -8,7 +8,7 @@ __all__ = ['persistent_peaks', 'climb', 'mode_std', 'persistence_threshold', 'fi
 # %% ../nbs/32_modes.ipynb #c003
 import itertools, math
 import numpy as np
-from .grid_release import GridRelease, derivatives, noise_covariance, on_grid
+from .grid_release import GridRelease, derivatives, noise_covariance, noise_on_grid, on_grid
 from .points import Box
 
 # %% ../nbs/32_modes.ipynb #c010
@@ -109,7 +109,8 @@ def histogram_means(release:GridRelease, # the private density; a histogram
     "Weighted k-means on the noisy histogram (HKM); post-processing."
     from sklearn.cluster import KMeans
     nodes = np.stack(np.meshgrid(*release.axes, indexing="ij"), -1).reshape(-1, len(release.axes))
-    w = np.where(release.weights > 2*release.noise, release.weights, 0.).ravel()
+    clear = (on_grid(release, release.axes) > 4*noise_on_grid(release, release.axes)).ravel()
+    w = np.where(clear, np.maximum(release.weights.ravel(), 0), 0.)
     if (w > 0).sum() < n_clusters: w = np.ones(len(w))
     keep = w > 0
     return KMeans(n_clusters, n_init=10, random_state=int(rng.integers(2**31))).fit(nodes[keep], sample_weight=w[keep]).cluster_centers_

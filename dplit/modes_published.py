@@ -252,6 +252,7 @@ def dp_pms(
     bandwidth:float=None,        # None: the public rule, natural unit a quarter of the y interval
     bins:int=20,                 # bins in x, public
     draws:int=4,                 # anchors per bin
+    initializer:str="binned",    # "binned": conditional-DAP in each bin; "dap": DAP over bin centers times the y grid
     clip:float=None,             # A; None: floor/bandwidth
     floor:float=None,            # p_floor; None: uniform density on the box
     step:float=None,             # eta; None: bandwidth squared
@@ -267,7 +268,10 @@ def dp_pms(
     clip = floor/h if clip is None else clip
     T, m = math.ceil(math.log(n)), batch or math.ceil(n/math.log(n))
     edges, y_grid = np.linspace(*x_bounds, bins + 1), np.linspace(*y_bounds, math.ceil(2*width/h) + 1)
-    starts = conditional_dap(x, y, edges, y_grid, draws, h, init_share*epsilon, queries)
+    if initializer == "binned": starts = conditional_dap(x, y, edges, y_grid, draws, h, init_share*epsilon, queries)
+    else:
+        nodes = np.stack(np.meshgrid((edges[1:] + edges[:-1])/2, y_grid, indexing="ij"), -1).reshape(-1, 2)
+        starts = dap(np.c_[x, y], nodes, bins*draws, h, h, init_share*epsilon, queries)
     S = joint_sensitivity(h, 2, clip, floor) if sensitivity is None else sensitivity
     sigma = ascent_sigma(S, n, m, T, (1 - init_share)*epsilon, delta)
     return private_ascent(starts, np.c_[x, y], h, sigma, S/m, T, m, step or h*h, queries, last_only=True, clip=clip, floor=floor)[-1]

@@ -134,18 +134,20 @@ class Anderson:
     "Extrapolate a fixed-point iteration from its last residuals (type II, Tikhonov 1e-10)."
     def __init__(self,
         memory:int=6, # differences remembered; 0 means none
-    ): self.memory, self.last, self.dg, self.df = memory, None, [], []
+    ): self.memory, self.last, self.dg, self.df, self.H = memory, None, [], [], np.zeros((0, 0))
     def __call__(self, g, f): # image and residual of the current point
         "The next point."
-        if self.last is not None:
+        if self.memory and self.last is not None:
             self.dg, self.df = [[*old, new][-self.memory:] for old, new in ((self.dg, g - self.last[0]), (self.df, f - self.last[1]))]
-        self.last = g, f
-        H = np.array([[np.vdot(a, b) for b in self.df] for a in self.df])
-        if not self.memory or not len(H) or not np.trace(H) > 0: return g
+            r = len(self.df) - 1
+            self.H = np.pad(self.H[len(self.H)-r:, len(self.H)-r:], (0, 1))
+            self.H[r] = self.H[:, r] = [np.vdot(a, self.df[-1]) for a in self.df]
+        self.last, H = (g, f), self.H
+        if not len(H) or not np.trace(H) > 0: return g
         weights = np.linalg.solve(H + 1e-10*np.trace(H)*np.eye(len(H)), [np.vdot(a, f) for a in self.df])
         z = g.copy()
         for w, a in zip(weights, self.dg): z -= w*a
-        return z
+        return z if np.linalg.norm(z - g) <= np.linalg.norm(g) else g # along a flat direction the jump may have any length
 
 # %% ../nbs/08_projection.ipynb #c032
 class PositivePart:
@@ -224,10 +226,11 @@ def project(
     check_number("tolerance", tolerance, 0, low_open=True)
     n, z, nu, goal, history = len(C), block.anchor if start is None else start, 0., tolerance**2/2*(1 - 1e-14), []
     positive, jump, image, last = PositivePart(.15*n if n >= 250 else 0), Anderson(memory), None, math.inf
-    target, wait = 1e-7*np.linalg.norm(block.d), 10
+    target, wait, best, stale = 1e-7*np.linalg.norm(block.d), 10, (math.inf, z), 0
     for i in tqdm(count(1), "projection", disable=None if progress else True, unit=" steps"):
         fast = i <= fast_iterations
         if not fast: positive.V = None
+        if i == fast_iterations + 1 or stale == 3: z, jump, last, stale = best[1], Anderson(memory), math.inf, 0
         x, y, nu = _douglas_rachford(z, nu, C, block, rho, positive)
         f = y - x
         residual, wait = np.linalg.norm(f), wait - 1
@@ -238,6 +241,7 @@ def project(
             M, gap = _certify(z, y, nu, C, block, rho, positive)
             history.append((i, residual, math.sqrt(2*gap)))
             if gap <= goal: return Projection(M, gap, i, tuple(history))
+            best, stale = ((gap, z), 0) if gap < best[0] else (best, (stale + 1)*fast)
             target, wait = residual*min(.5, max(.02, .8*goal/gap)), 100
         image, last = z + f, residual
         z = jump(image, f) if fast else image

@@ -62,8 +62,7 @@ def vote(
     queries:NoisyQueries,    # the door to private data
 )->tuple:                    # noisy votes (m,); standard deviation of their noise
     "How many records are nearest to each candidate, with noise: mu-GDP under add-remove."
-    cells = snap_centers(candidates, points.unit)
-    return noisy_counts(cell_counts(nearest(points, cells)[0], len(cells)), mu, queries, "votes")
+    return noisy_counts(cell_counts(nearest(points, snap_centers(candidates, points.unit))[0], len(candidates)), mu, queries, "votes")
 
 # %% ../nbs/20_seeding.ipynb #c015
 def resample(

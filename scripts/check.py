@@ -13,7 +13,7 @@ import nbs, quarto_myst
 from nbs import NBS, ROOT
 
 BIN = Path(sys.executable).parent
-LIMIT = int(os.environ.get("NOTEBOOK_SECONDS", 300))
+LIMIT = int(os.environ.get("NOTEBOOK_SECONDS", 600))
 SLOW = 15
 # Absolute folders of whoever built the page have no place in it.
 MACHINE = re.compile(r"(?<![\w./:-])/(?:work|root|home|tmp|Users)/[\w.-]+")
