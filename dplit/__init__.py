@@ -19,6 +19,7 @@ _HOMES = {
     "GraphClustering": "dplit.graph_clustering",
     "KMeans": "dplit.kmeans_estimator",
     "Ledger": "dplit.ledger",
+    "ModeClustering": "dplit.mode_clustering",
     "PrivacyClaim": "dplit.privacy",
     "UnprovenPrivacyWarning": "dplit.privacy",
 }
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from dplit.graph_clustering import GraphClustering
     from dplit.kmeans_estimator import KMeans
     from dplit.ledger import Ledger
+    from dplit.mode_clustering import ModeClustering
     from dplit.privacy import BrokenPrivacyWarning, PrivacyClaim, UnprovenPrivacyWarning
 
 # %% ../nbs/49_package.ipynb #c013

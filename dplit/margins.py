@@ -106,6 +106,9 @@ def _lowest(op, pairs, start, tol):
     "Some of the lowest Ritz pairs of an operator, whether or not ARPACK converged on all."
     from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
     n = len(op.y)
+    if n <= 300:
+        w, V = np.linalg.eigh(op.dense)
+        return w[:pairs], V[:, :pairs]
     linear = LinearOperator((n, n), matvec=lambda x: (op @ x.reshape(n, 1))[:, 0], dtype=float)
     try: W = eigsh(linear, k=pairs, which="SA", v0=start, tol=tol, ncv=min(n - 1, max(24, 4*pairs)))[1]
     except ArpackNoConvergence as e: W = np.c_[e.eigenvectors, start]

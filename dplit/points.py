@@ -10,6 +10,7 @@ __all__ = ['BLOCK', 'MAX_RECORDS', 'as_table', 'Box', 'as_box', 'box_scale', 'bo
 # %% ../nbs/03_points.ipynb #c002
 import gzip, json
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 import numpy as np
@@ -131,7 +132,13 @@ def blocks(
     step = max(1, BLOCK // max(1, width))
     return (slice(a, min(a + step, n)) for a in range(0, n, step))
 
-# %% ../nbs/03_points.ipynb #c025
+# %% ../nbs/03_points.ipynb #c026
+@lru_cache
+def _blas():
+    from threadpoolctl import ThreadpoolController
+    return ThreadpoolController()
+
+# %% ../nbs/03_points.ipynb #c027
 def nearest(
     points:GridPoints,    # records (n, d)
     centers:np.ndarray,   # integers (k, d); grid steps; k >= 1
@@ -140,14 +147,15 @@ def nearest(
     n, k = len(points.q), len(centers)
     labels, dist2 = np.empty(n, np.int32), np.empty(n)
     turn, norms = np.ascontiguousarray(-2*centers.T), (centers**2).sum(1)
-    for s in blocks(n, k + points.q.shape[1]):
-        q = points.q[s].astype(np.float64)
-        gap = q @ turn + norms                 # |c|^2 - 2 q.c : exact integers below 2^53
-        labels[s] = gap.argmin(1)
-        dist2[s] = np.take_along_axis(gap, labels[s, None], 1)[:, 0] + (q*q).sum(1)
+    with _blas().limit(limits=1, user_api="blas"):
+        for s in blocks(n, k + points.q.shape[1]):
+            q = points.q[s].astype(np.float64)
+            gap = q @ turn + norms             # |c|^2 - 2 q.c : exact integers below 2^53
+            labels[s] = gap.argmin(1)
+            dist2[s] = np.take_along_axis(gap, labels[s, None], 1)[:, 0] + (q*q).sum(1)
     return labels, dist2
 
-# %% ../nbs/03_points.ipynb #c026
+# %% ../nbs/03_points.ipynb #c028
 MAX_RECORDS = 2**31    # public cap, so that int64 sums of records cannot overflow
 
 def snap(
@@ -160,7 +168,7 @@ def snap(
     for s in blocks(n, d): q[s] = np.rint(np.clip(np.nan_to_num(np.asarray(Z[s], float)), -1, 1)*scale)
     return GridPoints(q, 1/scale)
 
-# %% ../nbs/03_points.ipynb #c027
+# %% ../nbs/03_points.ipynb #c029
 def snap_centers(
     centers,        # public or released points (k, d); box units
     unit:float,     # grid step; box units
@@ -168,7 +176,7 @@ def snap_centers(
     "Public points on the grid of the records; every center is rounded before it meets a record."
     return np.rint(np.clip(np.asarray(centers, float), -1, 1) / unit)
 
-# %% ../nbs/03_points.ipynb #c036
+# %% ../nbs/03_points.ipynb #c038
 def cell_counts(
     labels:np.ndarray,   # cell of each record (n,); 0..k-1
     k:int,               # number of cells
@@ -176,7 +184,7 @@ def cell_counts(
     "Exact count of records per cell. Private: goes only into a noisy query."
     return np.bincount(labels, minlength=k).astype(np.int64)
 
-# %% ../nbs/03_points.ipynb #c037
+# %% ../nbs/03_points.ipynb #c039
 def clip_rows(
     v:np.ndarray,        # residuals (n, d); integers held as float64; grid steps
     dist2:np.ndarray,    # their squared lengths (n,); exact
@@ -186,7 +194,7 @@ def clip_rows(
     s = radius / np.sqrt(np.maximum(dist2, 1.)) * (1 - 2.**-50)
     return np.trunc(v * np.where(dist2 <= float(radius)**2, 1., s)[:, None])
 
-# %% ../nbs/03_points.ipynb #c038
+# %% ../nbs/03_points.ipynb #c040
 def cell_sums(
     points:GridPoints,    # records (n, d)
     centers:np.ndarray,   # integers (k, d); grid steps
@@ -203,7 +211,7 @@ def cell_sums(
         total += (cells.T @ w).astype(np.int64)      # exact: integers below 2^53
     return total
 
-# %% ../nbs/03_points.ipynb #c039
+# %% ../nbs/03_points.ipynb #c041
 def far_counts(
     dist2:np.ndarray,    # squared distances (n,); grid steps squared
     radii,               # increasing radii (m,); grid steps
@@ -213,7 +221,7 @@ def far_counts(
     inside = np.searchsorted(r2, dist2, side="left")      # 0: within the first radius
     return np.bincount(inside, minlength=len(r2)+1)[::-1].cumsum()[::-1][1:].astype(np.int64)
 
-# %% ../nbs/03_points.ipynb #c045
+# %% ../nbs/03_points.ipynb #c047
 def nonprivate_cost(
     Z:np.ndarray,        # records (n, d); box units
     centers:np.ndarray,  # centers (k, d); box units
@@ -222,7 +230,7 @@ def nonprivate_cost(
     Z, C = np.asarray(Z, float), np.asarray(centers, float)
     return float(sum(((Z[s]**2).sum(1) + ((C**2).sum(1) - 2*Z[s] @ C.T).min(1)).sum() for s in blocks(len(Z), len(C))))
 
-# %% ../nbs/03_points.ipynb #c046
+# %% ../nbs/03_points.ipynb #c048
 def nonprivate_kmeans(
     Z:np.ndarray,        # records (n, d); box units
     k:int,               # number of centers
@@ -233,14 +241,14 @@ def nonprivate_kmeans(
     from sklearn.cluster import KMeans
     return KMeans(k, n_init=n_init, random_state=seed).fit(Z).cluster_centers_
 
-# %% ../nbs/03_points.ipynb #c049
+# %% ../nbs/03_points.ipynb #c051
 @dataclass(frozen=True, eq=False, repr=False)
 class Table:
     "A bundled public table with its declared box."
     name: str; X: np.ndarray; features: list; box: Box; labels: dict; source: str
     def __repr__(self): return f"Table({self.name}: {self.X.shape[0]} x {self.X.shape[1]}; {self.source})"
 
-# %% ../nbs/03_points.ipynb #c050
+# %% ../nbs/03_points.ipynb #c052
 def load_table(
     name:str,           # "wine", "abalone" (in the package) or "eeg" (in the book's data folder)
     folder=None,        # folder that holds NAME.csv.gz; None: the package's own

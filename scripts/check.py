@@ -9,7 +9,7 @@ from filecmp import cmp
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent / "docs")]
-import nbs, quarto_myst
+import api, nbs, quarto_myst
 from nbs import NBS, ROOT
 
 BIN = Path(sys.executable).parent
@@ -209,6 +209,7 @@ def main():
             for problem in problems: print("    " + problem.rstrip().replace("\n", "\n    "), flush=True)
     remarks = [f"{row['notebook']}: {row['remarks']}" for row in nbs.style() if row["remarks"]]
     remarks += [f"{name}: no cell computes the {number} of its prose" for name, number in nbs.numbers()]
+    if lacking := api.missing(): remarks.append(f"{len(lacking)} public names or parameters lack a docstring, a meaning or an example: `scripts/api.py --missing`")
     if remarks and not args.notebooks: print("for information only, house style:", *remarks, sep="\n  ")
     print(f"{time.time() - start:.0f} s")
     print(f"{len(steps) - failed} passed, {failed} failed")

@@ -4,7 +4,9 @@ usage: nbs.py execute [NAME ...] [--slow] | readme | toc | style | numbers | run
 """
 import argparse, os, re, sys, time
 from base64 import b64decode
+from concurrent.futures import ProcessPoolExecutor
 from configparser import ConfigParser
+from functools import partial
 from pathlib import Path
 import nbformat
 import api
@@ -24,27 +26,31 @@ def names():
     return sorted(p.stem for p in NBS.glob("[0-9]*.ipynb"))
 
 
-def execute(which, slow=False):
-    "Run notebooks in place (directory nbs/); skipped cells keep their stored outputs. Returns the failed ones."
+def _execute(name, slow):
+    "Run one notebook in place (directory nbs/); skipped cells keep their stored outputs. Returns what went wrong, or nothing."
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError
+    path = NBS / f"{Path(name).stem}.ipynb"
+    notebook = nbformat.read(path, 4)
+    client = NotebookClient(notebook, timeout=3600 if slow else 600, kernel_name="python3",
+                            resources={"metadata": {"path": str(NBS)}}, extra_arguments=FIGURES)
+    try:
+        with client.setup_kernel():
+            for index, cell in enumerate(notebook.cells):
+                if cell.cell_type == "code" and (slow or not SKIPPED.search(cell.source)): client.execute_cell(cell, index)
+    except CellExecutionError as error: return f"{path.name}: cell {index} failed, the file is unchanged\n{error}"
+    nbformat.write(notebook, path)
+
+
+def execute(which, slow=False):
+    "Run notebooks in place, two at a time; returns whether all passed."
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    failed = []
-    for name in which or ["index", *names()]:
-        path, start = NBS / f"{Path(name).stem}.ipynb", time.time()
-        notebook = nbformat.read(path, 4)
-        client = NotebookClient(notebook, timeout=3600 if slow else 300, kernel_name="python3",
-                                resources={"metadata": {"path": str(NBS)}}, extra_arguments=FIGURES)
-        try:
-            with client.setup_kernel():
-                for index, cell in enumerate(notebook.cells):
-                    if cell.cell_type == "code" and (slow or not SKIPPED.search(cell.source)): client.execute_cell(cell, index)
-            nbformat.write(notebook, path)
-        except CellExecutionError as error:
-            failed.append(name)
-            print(f"{path.name}: cell {index} failed, the file is unchanged\n{error}", file=sys.stderr)
-        print(f"{path.name}: {time.time() - start:.1f} s", flush=True)
-    return failed
+    problems, start, which = 0, time.time(), which or ["index", *names()]
+    with ProcessPoolExecutor(2) as pool:
+        for name, problem in zip(which, pool.map(partial(_execute, slow=slow), which)):
+            problems += bool(problem)
+            print(problem or f"{name}: run", f"({time.time() - start:.0f} s)", flush=True)
+    return not problems
 
 
 def _links(text):
@@ -156,7 +162,7 @@ def main():
     parser.add_argument("names", nargs="*")
     parser.add_argument("--slow", action="store_true", help="run cells marked slow, notest and eval: false too")
     args = parser.parse_args()
-    if args.command == "execute": sys.exit(bool(execute(args.names, args.slow)))
+    if args.command == "execute": sys.exit(not execute(args.names, args.slow))
     if args.command == "readme": write(readme())
     if args.command in {"runtime", "tools"}: print(*requirements(args.command))
     if args.command == "toc": write(toc())
