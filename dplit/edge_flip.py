@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['flip_noise', 'flip_graph', 'spectral_embedding', 'kmeans_rows', 'indicator', 'nearest_profile', 'polish_labels',
-           'noisy_counts', 'refine_labels', 'edge_flip_clustering']
+           'noisy_counts', 'refine_labels', 'unit_rows', 'nearest_direction', 'edge_flip_clustering', 'audit_case']
 
 # %% ../nbs/12_edge_flip.ipynb #c002
 import math
@@ -123,16 +123,37 @@ def refine_labels(
     queries,          # NoisyQueries
     epsilon:float=None, # pure budget, or
     mu:float=None,      # Gaussian budget
+    assign=nearest_profile, # (counts, labels, noise) -> labels
 )->np.ndarray:        # labels, (n,)
     "One round of refinement: noisy counts, combined with the released matrix by inverse variance."
     counts, variance = noisy_counts(adjacency, labels, n_clusters, queries, epsilon, mu)
-    if matrix is None: return nearest_profile(counts, labels, variance)
+    if matrix is None: return assign(counts, labels, variance)
     Z = indicator(labels, n_clusters)
     rough = np.maximum(entry_noise**2*Z.sum(0), 1e-12)
     weight = variance/(variance + rough)
-    return nearest_profile(weight*(matrix @ Z) + (1 - weight)*counts, labels, variance*rough/(variance + rough))
+    return assign(weight*(matrix @ Z) + (1 - weight)*counts, labels, variance*rough/(variance + rough))
 
 # %% ../nbs/12_edge_flip.ipynb #c024
+def unit_rows(
+    embedding,    # released embedding, (n, d)
+)->np.ndarray:    # the same rows with length one
+    "Directions of the vertices, without their degrees; post-processing."
+    return embedding/np.maximum(np.linalg.norm(embedding, axis=1, keepdims=True), 1e-12)
+
+# %% ../nbs/12_edge_flip.ipynb #c025
+def nearest_direction(
+    counts,           # noisy neighbors of each vertex in each class, (n, k)
+    labels,           # current classes, (n,)
+    noise,            # variance of the noise in counts, (n, k) or broadcastable
+)->np.ndarray:        # new labels, (n,)
+    "Move every vertex to the class whose profile, times a degree of its own, fits its counts best."
+    profiles = np.maximum(indicator(labels, counts.shape[1]).T @ counts, 0)
+    profiles /= np.maximum(profiles.sum(1, keepdims=True), 1e-9)
+    weight = 1/np.maximum(np.broadcast_to(noise, counts.shape), 1e-9)
+    degree = np.maximum((weight*counts) @ profiles.T, 0)/np.maximum(weight @ (profiles**2).T, 1e-12)
+    return np.argmin([(weight*(counts - degree[:, [c]]*row)**2).sum(1) for c, row in enumerate(profiles)], 0)
+
+# %% ../nbs/12_edge_flip.ipynb #c028
 def edge_flip_clustering(
     adjacency,        # simple graph, scipy.sparse (n, n); private
     n_clusters:int,   # number of classes; 1 <= n_clusters < n
@@ -140,11 +161,32 @@ def edge_flip_clustering(
     queries,          # NoisyQueries
     rng,              # NoiseSource, for public randomness
     refine:float=.15, # share of epsilon for refinement; in [0, 1)
+    degree_corrected:bool=False, # compare directions instead of profiles (section Unequal degrees)
 )->tuple:             # (labels (n,), embedding (n, k))
     "Communities by edge flipping, epsilon-DP with delta=0 under edge adjacency (12_edge_flip)."
     check_number("refine", refine, 0, 1, high_open=True)
     matrix, noise = flip_graph(adjacency, (1 - refine)*epsilon, queries), flip_noise((1 - refine)*epsilon)
-    embedding = spectral_embedding(matrix, n_clusters)
-    labels = polish_labels(matrix, kmeans_rows(embedding, n_clusters, rng), n_clusters, noise)
-    if refine: labels = refine_labels(adjacency, matrix, labels, n_clusters, noise, queries, epsilon=refine*epsilon)
+    embedding, assign = spectral_embedding(matrix, n_clusters), nearest_direction if degree_corrected else nearest_profile
+    if degree_corrected: embedding = unit_rows(embedding)
+    labels = kmeans_rows(embedding, n_clusters, rng)
+    if not degree_corrected: labels = polish_labels(matrix, labels, n_clusters, noise)
+    if refine: labels = refine_labels(adjacency, matrix, labels, n_clusters, noise, queries, epsilon=refine*epsilon, assign=assign)
     return labels, embedding
+
+# %% ../nbs/12_edge_flip.ipynb #c039
+def audit_case(
+    refined:bool=False, # flips and refinement (labels), or flips alone (matrix)
+):                      # an AuditCase for `dplit.refute.run_suite`
+    "How to audit edge flipping at epsilon = 1, and the mutants that must be caught."
+    from dplit.audit import adversarial_graph_pairs
+    from dplit.noise import NoisyQueries
+    from dplit.refute import AuditCase, weak_run
+    from scipy.sparse import csr_array
+    pairs = adversarial_graph_pairs(8, np.random.default_rng(0), random=3)[::-1]
+    def flips(A, rng): return flip_graph(csr_array(A), 1., NoisyQueries(rng))
+    def run(A, rng, share=.3): return edge_flip_clustering(csr_array(A), 2, 1., NoisyQueries(rng), rng, share)[0]
+    def exact_m(A, rng): return run(A, rng, .1 + .8*A.sum()/A.size)
+    def true_degrees(A, rng): return spectral_embedding(flips(A, rng), 2)/np.sqrt(np.maximum(A.sum(1), 1))[:, None]
+    if refined: return AuditCase("edge flip, refined", run, pairs, epsilon=1., mutants={"noise/√2": weak_run(run), "exact m": exact_m}, law_runs=40)
+    return AuditCase("edge flip", flips, pairs, epsilon=1., one_run=dict(n=150, independent=True), law_runs=40,
+                     mutants={"noise/√2": weak_run(flips), "true degrees": true_degrees})

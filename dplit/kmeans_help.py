@@ -86,10 +86,15 @@ def candidate_solutions(
     summary,                   # released points (m, d), box units, and their noisy weights (m,)
     k_values,                  # numbers of clusters to try; >= 2
     gen:np.random.Generator,   # public randomness
-)->dict:                       # k -> centers (k, d); box units
-    "k-means of a released summary for several k. Post-processing."
-    points, weights = summary
-    return {int(k): np.clip(weighted_kmeans(points, weights, int(k), gen), -1, 1) for k in k_values if k <= len(points)}
+    least:float=.25,           # smallest cluster that is believed, in parts of an equal share; public
+)->dict:                       # k -> centers (k, d); box units; at least one entry
+    "k-means of a released summary for several k; solutions with a cluster of mere noise are dropped. Post-processing."
+    (points, weights), out = summary, {}
+    for k in sorted(int(k) for k in k_values if k <= len(points)):
+        c = np.clip(weighted_kmeans(points, weights, k, gen), -1, 1)
+        cell = ((points[:, None] - c)**2).sum(2).argmin(1)
+        if not out or np.bincount(cell, weights, k).min() >= least*weights.sum()/k: out[k] = c
+    return out
 
 # %% ../nbs/23_kmeans_help.ipynb #c021
 def separation_scores(

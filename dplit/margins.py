@@ -8,7 +8,7 @@ __all__ = ['blocked_inner', 'centered', 'Certificate', 'labelling_certificate', 
 
 # %% ../nbs/14_margins.ipynb #c002
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import numpy as np
 from .privacy import check_number
 
@@ -33,16 +33,21 @@ def centered(
 # %% ../nbs/14_margins.ipynb #c016
 @dataclass(frozen=True)
 class Certificate:
-    "The matrix diag(y) - A + nu (J - I) + U diag(sigma) U', applied but never formed."
+    "P (diag(y) - A + nu (J - I)) P + U diag(sigma) U', applied but never formed; P leaves out the columns of N."
     A: object           # simple graph, scipy.sparse float64 (n, n)
     nu: float           # public price of a pair
     y: np.ndarray       # diagonal; (n,)
-    U: np.ndarray=None  # lifted directions; (n, j)
-    sigma: np.ndarray=None # how far each is lifted; (j,)
+    N: np.ndarray=None  # directions left out, orthonormal; (n, j); None: none
+    U: np.ndarray=None  # lifted directions; (n, i)
+    sigma: np.ndarray=None # how far each is lifted; (i,)
+    def _project(self, X): return X if self.N is None else X - self.N @ blocked_inner(self.N, X)
     def __matmul__(self, X):
-        ones = np.ones((len(self.y), 1))
-        R = (self.y - self.nu)[:, None]*X - self.A @ X + self.nu*blocked_inner(ones, X)
-        return R if self.U is None else R + self.U @ (self.sigma[:, None]*blocked_inner(self.U, X))
+        Y = self._project(X)
+        R = (self.y - self.nu)[:, None]*Y - self.A @ Y + self.nu*blocked_inner(np.ones((len(Y), 1)), Y)
+        return self._project(R) + (0. if self.U is None else self.U @ (self.sigma[:, None]*blocked_inner(self.U, X)))
+    def lift(self, U, sigma): return replace(self, U=U, sigma=np.broadcast_to(np.asarray(sigma, float), U.shape[1:]))
+    @property
+    def null(self): return np.zeros((len(self.y), 0)) if self.N is None else self.N
     @property
     def dense(self): return self @ np.eye(len(self.y))
 
@@ -54,15 +59,15 @@ def labelling_certificate(
 )->Certificate:
     "S of a labelling (Lemma 1)."
     A, z = A.astype(float), np.asarray(z, float)
-    return Certificate(A, nu, z*centered(A, nu, z))
+    return Certificate(A, nu, z*centered(A, nu, z), z[:, None]/math.sqrt(len(z)))
 
 # %% ../nbs/14_margins.ipynb #c020
 def _norms(op, block=512):
     "(bound on the norm, bound kappa on the rounding error of one application in units of u)."
-    n, D = len(op.y), float(op.A.sum(0).max()) if op.A.nnz else 0.
-    ranks = op.nu*n + (0. if op.U is None else float((np.abs(op.sigma)*(op.U**2).sum(0)).sum()))
-    size = float(np.abs(op.y).max()) + op.nu + D + ranks
-    return size, D*(D + 2) + (block + n/block + 12)*ranks + 12*size
+    n, D, sums = len(op.y), float(op.A.sum(0).max()) if op.A.nnz else 0., block + len(op.y)/block + 12
+    inner = float(np.abs(op.y).max()) + op.nu*(n + 1) + D
+    lifts = 0. if op.U is None else float((np.abs(op.sigma)*(op.U**2).sum(0)).sum())
+    return inner + lifts, D*(D + 2) + sums*(op.nu*n + lifts + 4*op.null.shape[1]*inner) + 12*(inner + lifts)
 
 # %% ../nbs/14_margins.ipynb #c023
 def _filter(op, b, edge, top, degree):
@@ -129,27 +134,26 @@ class Failures:
 # %% ../nbs/14_margins.ipynb #c033
 def least_eigenvalue(
     op,                      # Certificate without lifts
-    null,                    # directions to leave out, orthonormal; (n, j)
     failures,                # Failures
     rng,                     # numpy Generator
     floor:float=-math.inf,   # nothing is proved once the value is known to be at most this
     tolerance:float=2.**-8,  # width of the interval
-    small:int=300,           # up to this n, a dense decomposition
 )->EigenBound:
-    "Interval of width `tolerance` for the least eigenvalue on the complement of `null` (Lemmas 3 and 4)."
-    n, size, pairs, start, tol = len(op.y), _norms(op)[0], 8, np.cos(np.arange(len(op.y))), 1e-7
-    if n <= small: return _dense_bound(Certificate(op.A, op.nu, op.y, null, np.full(null.shape[1], 3*size)))
+    "Interval of width `tolerance` for the least eigenvalue on the complement of op.N (Lemmas 3 and 4)."
+    size, pairs, start, tol = _norms(op)[0], 8, np.cos(np.arange(len(op.y))), 1e-7
+    lifted = op.lift(op.null, 3*size)
+    if len(op.y) <= 300: return _dense_bound(lifted)
     while True:
-        lifted = Certificate(op.A, op.nu, op.y, null, np.full(null.shape[1], 2*size))
         w, W = _lowest(lifted, pairs, start, tol)
-        U = np.c_[null, W]
+        U = np.c_[op.null, W]
         rho = np.linalg.norm(op @ W - W*w) + 3*size*np.linalg.norm(U.T @ U - np.eye(U.shape[1])) + 4*2.**-53*_norms(lifted)[1]
         if w[0] + rho <= floor: return EigenBound(-math.inf, w[0] + rho, W[:, 0])
-        top, bound, edge = 1.1*_largest(lifted), w[0] - tolerance/2, w[-1]
-        middle = np.r_[np.full(null.shape[1], (top + edge)/2), (top + edge)/2 - w]
-        proved, y = proves_above(Certificate(op.A, op.nu, op.y, U, middle), bound, edge, max(top, edge + 1), failures(), rng)
+        bound, edge = w[0] - tolerance/2, w[-1]
+        top = max(1.1*_largest(op), edge + 1)
+        sigma = np.r_[np.full(op.null.shape[1], (top + edge)/2), (top + edge)/2 - w]
+        proved, y = proves_above(op.lift(U, sigma), bound, edge, top, failures(), rng)
         if proved and tolerance/2 + 3*rho <= tolerance: return EigenBound(bound - 2*rho, w[0] + rho, W[:, 0])
-        pairs, start, tol = min(2*pairs, n//4), y[:, 0], tol/8
+        pairs, start, tol = min(2*pairs, len(op.y)//4), y[:, 0], tol/8
 
 # %% ../nbs/14_margins.ipynb #c035
 def _dense_bound(op):
@@ -179,5 +183,5 @@ def nonprivate_margin(
 )->tuple:                   # (low, high), at most 2**-9 apart unless low is -inf
     "Interval for the margin of a labelling: half the least eigenvalue of its certificate (Lemmas 1 to 4)."
     z = np.asarray(z, float)
-    found = least_eigenvalue(labelling_certificate(A, z, nu), z[:, None]/math.sqrt(len(z)), failures, rng, 2*floor)
+    found = least_eigenvalue(labelling_certificate(A, z, nu), failures, rng, 2*floor)
     return found.low/2, found.high/2

@@ -154,7 +154,7 @@ class PositivePart:
     "Positive eigenpairs of a slowly moving symmetric matrix; `self.full` holds the last full decomposition."
     def __init__(self,
         largest:int,  # largest subspace to track; 0: decompose every time
-        degree:int=8, # of the Chebyshev filter
+        degree:int=5, # of the Chebyshev filter
     ): self.V, self.largest, self.degree = None, largest, degree
     def __call__(self, Z, full=False): # symmetric (n, n); force a full decomposition
         "(eigenvalues, eigenvectors) of the positive part."
@@ -242,11 +242,11 @@ def project(
             history.append((i, residual, math.sqrt(2*gap)))
             if gap <= goal: return Projection(M, gap, i, tuple(history))
             best, stale = ((gap, z), 0) if gap < best[0] else (best, (stale + 1)*fast)
-            target, wait = residual*min(.5, max(.02, .8*goal/gap)), 100
+            target, wait = residual*min(.5, max(.001, .8*goal/gap)), 100
         image, last = z + f, residual
         z = jump(image, f) if fast else image
 
-# %% ../nbs/08_projection.ipynb #c050
+# %% ../nbs/08_projection.ipynb #c052
 def floor_tolerance(
     block:BlockSet, # public set
     descent:float,  # upper bound on f(anchor) - f(M*); >= 0

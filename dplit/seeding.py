@@ -8,13 +8,14 @@ __all__ = ['SEED_METHODS', 'spread_points', 'ball_candidates', 'noisy_counts', '
            'SeedMethod', 'Seeds', 'seed_centers']
 
 # %% ../nbs/20_seeding.ipynb #c002
-import math
+import math, warnings
 from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
-from .privacy import PrivacyClaim, check_choice, check_number, mu_from_budget
+from .privacy import BrokenPrivacyWarning, PrivacyClaim, check_choice, check_number, mu_from_budget
 from .noise import NoisyQueries, noise_source
 from .points import GridPoints, blocks, cell_counts, nearest, snap, snap_centers
+from .prek import nonprivate_prek_starts
 
 # %% ../nbs/20_seeding.ipynb #c006
 def spread_points(
@@ -94,7 +95,6 @@ def weighted_kmeans(
     "k-means of a released, weighted sketch. Post-processing."
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
-    import warnings
     w = np.maximum(weights, 0.)
     w = w + 1e-9*w.sum() if w.any() else np.ones(len(w))       # never fewer than k points
     with warnings.catch_warnings(), threadpool_limits(limits=1):
@@ -220,6 +220,7 @@ SEED_METHODS = {
     "packing": SeedMethod(lambda p, k, e, dl, q, g: packing_starts(k, p.q.shape[1], g), "certified", "published", "20_seeding#sec-seeding-free"),
     "votes": SeedMethod(lambda p, k, e, dl, q, g: vote_starts(p, k, mu_from_budget(e, dl), q, g), "certified", "dplit", "20_seeding#sec-seeding-votes"),
     "dap": SeedMethod(lambda p, k, e, dl, q, g: dap_starts(p, k, _choice_epsilon(e, dl, k), q, g), "certified", "dplit", "20_seeding#sec-seeding-dap"),
+    "prek": SeedMethod(lambda p, k, e, dl, q, g: nonprivate_prek_starts(p.q.astype(float)*p.unit, k)[0], "broken", "published", "18_prek#sec-prek-broken"),
 }
 
 # %% ../nbs/20_seeding.ipynb #c039
@@ -242,6 +243,7 @@ def seed_centers(
     how, k = SEED_METHODS[check_choice("method", method, SEED_METHODS)], check_number("k", k, 1, integer=True)
     if method == "votes": mu_from_budget(epsilon, delta)       # refuses delta=0 before anything is read
     source = noise_source(random_state); queries = NoisyQueries(source)
+    if how.status == "broken": warnings.warn(f"start points ({method}): the claim is broken; see {how.section}", BrokenPrivacyWarning, stacklevel=2)
     centers = how.run(snap(Z), k, epsilon, delta, queries, source.generator())
     broken = how.status != "certified"
     return Seeds(centers, PrivacyClaim(f"start points ({method})", "add-remove", epsilon, delta, how.status, how.origin, seeded=source.seeded,

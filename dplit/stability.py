@@ -9,6 +9,7 @@ __all__ = ['ERROR', 'STEP', 'nonprivate_split', 'climb', 'relaxed_split', 'nonpr
 # %% ../nbs/15_stability.ipynb #c002
 import math
 import numpy as np
+from .graphs import check_dense_memory
 from .margins import (Certificate, Failures, _lowest, centered, least_eigenvalue, nonprivate_margin)
 from .privacy import Event, check_budget, check_number
 
@@ -20,7 +21,7 @@ def nonprivate_split(
 )->np.ndarray:     # (n,) of -1 and 1
     "Two communities by the top eigenvector and majority; no guarantee."
     n = A.shape[0]
-    vector = _lowest(Certificate(-A, -nu, np.zeros(n)), 1, np.cos(np.arange(n)), 1e-2)[1][:, 0]
+    vector = _lowest(Certificate(A, nu, np.zeros(n)), 1, np.cos(np.arange(n)), 1e-2)[1][:, 0]
     z = np.where(vector >= 0, 1., -1.)
     for _ in range(rounds):
         new = np.where(centered(A, nu, z) >= 0, 1., -1.)
@@ -83,14 +84,14 @@ def relaxed_split(
 ):               # (n,) of -1 and 1, the only candidate; or None: no labelling has margin tau
     "Decide whether a labelling with margin tau can exist (Theorems 1 and 2)."
     n = A.shape[0]
-    V, none = _unit(rng.standard_normal((n, rank))), np.zeros((n, 0))
+    V = _unit(rng.standard_normal((n, rank)))
     while True:
         V = climb(A, nu, V, .9*tau/4)
         earned = _climb_state(A, nu, V)[0]
         dual = Certificate(A, nu, earned)
         spread = 2*tau*(1 - np.linalg.norm(V, 2)**2/n - 1e-9)
         enough = max(tau/2, spread)
-        found = least_eigenvalue(dual, none, failures, rng, floor=-(enough - tau/4)*(1 - 1e-9), tolerance=tau/4)
+        found = least_eigenvalue(dual, failures, rng, floor=-(enough - tau/4)*(1 - 1e-9), tolerance=tau/4)
         if found.low > -math.inf: return None if -found.low < spread else np.where(V @ V[0] >= 0, 1., -1.)
         w, W = _lowest(dual, 8, found.vector, 1e-3)
         V = _wider(A, nu, V, earned, np.c_[found.vector, W[:, w < -tau/4]])
@@ -136,9 +137,12 @@ def noisy_density(
 
 # %% ../nbs/15_stability.ipynb #c029
 def _search(A, n_clusters, nu, tau, failures, rng):
-    if n_clusters == 2: return nonprivate_search(A, nu, tau, failures, rng)
+    "(labels or None, lower bound of d)."
+    if n_clusters == 2:
+        labels, low = nonprivate_search(A, nu, tau, failures, rng)
+        return labels, max(0., low - tau)
     from dplit.margins_many import nonprivate_search_many
-    return nonprivate_search_many(A, n_clusters, nu, tau, failures, rng)
+    return nonprivate_search_many(A, n_clusters, nu, failures, rng)
 
 # %% ../nbs/15_stability.ipynb #c030
 def stability_release(
@@ -148,17 +152,19 @@ def stability_release(
     delta:float,       # failure mass; in (0, 1)
     queries,           # NoisyQueries
     nu:float=None,     # public price of a pair, in [0, 1]; None: one percent of epsilon buys the density
-    tau:float=1.,      # margins below it may be missed; edges; > 0
+    tau:float=1.,      # for two classes: margins below it may be missed; edges; > 0
+    max_memory:float=4e9, # for more classes: public cap on dense matrices; bytes
 ):                     # labels (n,), classes in order of their first vertex; or None: no answer
     "Exact communities of a graph with a margin, or no answer; (epsilon, delta)-DP under edge adjacency (Theorem 3)."
     epsilon, delta = check_budget(epsilon, delta)
     if not delta: raise ValueError("delta=0: the stability release needs delta > 0")
     check_number("tau", tau, 0, low_open=True); check_number("n_clusters", n_clusters, 2, integer=True)
     spent, share = min(epsilon, 10.), 0. if nu is not None else .01
-    nu = noisy_density(A, share*spent, queries) if nu is None else check_number("nu", nu, 0, 1)
+    if n_clusters > 2: check_dense_memory(A.shape[0], max_memory, 12)
+    nu = min(1., noisy_density(A, share*spent, queries)*(1 if n_clusters == 2 else 1.5)) if nu is None else check_number("nu", nu, 0, 1)
     test, beta = (1 - share)*spent, delta/(100*(1 + math.exp(spent)))
     labels, low = _search(A, n_clusters, nu, tau, Failures(beta), queries.rng.generator())
-    value = np.array([math.floor(max(0., min(low - tau, len(A.indptr)))/STEP)])
+    value = np.array([math.floor(min(low, A.shape[0])/STEP)])
     noisy = queries.laplace(value, (1 + ERROR)/test, 1 + ERROR, STEP, label="margin")[0]
     queries.events[-1] = Event.approx(test, delta, label="margin, with the release of the labels")
     return labels if noisy > release_threshold(test, .99*delta) else None

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['StablePlan', 'stable_plan', 'gaussian_adjacency', 'noisy_edge_count', 'stable_sdp_release', 'stable_sdp_clustering',
-           'matrix_labels', 'corrected_plan']
+           'matrix_labels', 'corrected_plan', 'denoised']
 
 # %% ../nbs/13_stable_sdp.ipynb #c002
 import math
@@ -148,7 +148,7 @@ def matrix_labels(
     labels = kmeans_rows(embedding, n_clusters, rng)
     return polish_labels(matrix, labels, n_clusters, float(matrix.std())), embedding
 
-# %% ../nbs/13_stable_sdp.ipynb #c038
+# %% ../nbs/13_stable_sdp.ipynb #c040
 def corrected_plan(
     degrees,        # noisy degrees, raised to the floor; (n,)
     floor:float,    # public floor of the degrees; > 0
@@ -169,7 +169,7 @@ def corrected_plan(
     sensitivity = delta + math.sqrt(2)*tolerance + step*math.sqrt(n*(n - 1)/2)
     return StablePlan(t*mean**2, block, tolerance, sensitivity, sensitivity/mu, step)
 
-# %% ../nbs/13_stable_sdp.ipynb #c039
+# %% ../nbs/13_stable_sdp.ipynb #c041
 def _degree_corrected(A, k, mu, queries, tau, balance, sharp, share, progress, degree_share=.15):
     "The corrected release; `degree_share` of mu² goes to the degrees."
     A = A.toarray() if sp.issparse(A) else np.asarray(A)
@@ -183,3 +183,15 @@ def _degree_corrected(A, k, mu, queries, tau, balance, sharp, share, progress, d
     q = p.block.q
     M = project(p.t*A/np.outer(q, q), p.block, p.tolerance, progress=progress).matrix
     return _mirror(_noisy_upper(M, p.sensitivity, p.sigma, p.step, queries), n, d)/d.mean()
+
+# %% ../nbs/13_stable_sdp.ipynb #c053
+def denoised(
+    matrix,         # released symmetric matrix (n, n)
+    n_clusters:int, # classes
+    balance:float=1.05, # slack of the class sizes
+    share:float=.05,# solver error over √n
+)->np.ndarray:      # (n, n), in the set
+    "Project a released matrix back onto the set; post-processing."
+    n, k = len(matrix), n_clusters
+    block = BlockSet(np.ones(n), balance*n*n/k + n, 1/k if k > 1 else 0.)
+    return project(_mirror(matrix[np.triu_indices(n, 1)], n, 0.), block, share*math.sqrt(n)).matrix
