@@ -60,7 +60,7 @@ style: $(VENV)/.dev
 	@$(BIN)/python scripts/nbs.py style
 
 site: $(VENV)/.dev
-	rm -rf _build/html
+	rm -rf _build
 	$(BIN)/python scripts/api.py
 	$(BIN)/jupyter-book build . -W -n --keep-going -q
 	@echo "the site: _build/html/index.html"

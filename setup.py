@@ -36,9 +36,6 @@ setup(
     python_requires=f">={cfg['min_python']}",
     install_requires=cfg["requirements"].split(),
     extras_require={"dev": cfg["dev_requirements"].split()},
-    entry_points={
-        "console_scripts": cfg["console_scripts"].split(),
-        "nbdev": ["dplit=dplit._modidx:d"],
-    },
+    entry_points={"console_scripts": cfg["console_scripts"].split()},
     zip_safe=False,
 )

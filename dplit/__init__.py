@@ -19,6 +19,7 @@ _HOMES = {
     "GraphClustering": "dplit.graph_clustering",
     "KMeans": "dplit.kmeans_estimator",
     "Ledger": "dplit.ledger",
+    "ModalRegression": "dplit.modal_regression",
     "ModeClustering": "dplit.mode_clustering",
     "PrivacyClaim": "dplit.privacy",
     "UnprovenPrivacyWarning": "dplit.privacy",
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from dplit.graph_clustering import GraphClustering
     from dplit.kmeans_estimator import KMeans
     from dplit.ledger import Ledger
+    from dplit.modal_regression import ModalRegression
     from dplit.mode_clustering import ModeClustering
     from dplit.privacy import BrokenPrivacyWarning, PrivacyClaim, UnprovenPrivacyWarning
 

@@ -11,6 +11,7 @@ from base64 import b64encode
 from html import escape
 from io import BytesIO
 from pathlib import Path
+from . import __version__
 
 # %% ../nbs/41_cli.ipynb #c005
 def demo_release(
@@ -90,12 +91,13 @@ def demo(
     random_state=None,   # None draws from the operating system
 )->int:                  # exit code
     "Cluster a bundled table, print the release and its claim, write a picture and a page."
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
     model, table = demo_release(name, epsilon, random_state)
     text, ratio = centers_text(model, table.features), nonprivate_cost_ratio(model, table)
     evaluation = f"Non-private evaluation, for this public table only: cost {ratio:.3f} times that of scikit-learn's k-means on the raw records."
-    print(f"Private k-means of the bundled table {table.name!r} ({table.source})\n\nReleased centers ± three standard deviations of the noise\n{text}\n\n{model.claim_}\n\n{evaluation}")
-    figure, folder = demo_figure(model, table), Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
+    print(f"Private k-means of the bundled table {table.name!r} ({table.source})\n\nReleased centers ± three standard deviations of their noise\n{text}\n\n{model.claim_}\n\n{evaluation}")
+    figure = demo_figure(model, table)
     figure.savefig(folder/"kmeans.png", dpi=160)
     (folder/"kmeans.html").write_text(release_page(f"Private k-means: {table.name}", model.claim_, text, figure, [evaluation]), encoding="utf-8")
     (folder/"kmeans.claim.json").write_text(model.claim_.to_json(indent=1), encoding="utf-8")
@@ -108,6 +110,7 @@ def main(
 )->int:        # exit code: 0 done, 2 refused
     "The `dplit` command."
     parser = argparse.ArgumentParser(prog="dplit", description="Differentially private clustering with claims that can be checked.")
+    parser.add_argument("--version", action="version", version=f"dplit {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     show = commands.add_parser("demo", help="cluster a bundled real table privately")
     show.add_argument("--out", default="dplit-demo", help="folder for the picture and the page (default: dplit-demo)")
@@ -115,6 +118,6 @@ def main(
     show.add_argument("--epsilon", type=float, default=1., help="privacy loss bound (default: 1)")
     args = parser.parse_args(argv)
     try: return demo(args.out, args.table, args.epsilon)
-    except (ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError) as error:
         print(f"dplit: {error}", file=sys.stderr)
         return 2

@@ -60,13 +60,13 @@ def order4_kernel(u:np.ndarray,   # any shape; distances in bandwidths
     "One-dimensional kernel of order 4 from the Legendre expansion (Tsybakov 2009, Proposition 1.3)."
     return np.where(np.abs(u) <= 1, _ORDER4(u), 0.)
 
-# %% ../nbs/30_density.ipynb #c021
+# %% ../nbs/30_density.ipynb #c023
 def _blocks(m:int, n:int, budget:int=2_000_000):
     "Yield slices of range(m) such that a block by n array stays under `budget` numbers."
     size = max(1, budget // max(n, 1))
     for start in range(0, m, size): yield slice(start, start + size)
 
-# %% ../nbs/30_density.ipynb #c022
+# %% ../nbs/30_density.ipynb #c024
 def _gaussian_sums(P, X, w, h):
     "Weighted kernel sums and their gradients for one block, Gaussian kernel."
     k = np.exp(-cdist(P, X, "sqeuclidean") / (2*h*h)) * w
@@ -74,7 +74,7 @@ def _gaussian_sums(P, X, w, h):
     peak = kernel_peak(X.shape[1]) * h**-X.shape[1]
     return peak*total, peak*(k @ X - P*total[:, None]) / h**2
 
-# %% ../nbs/30_density.ipynb #c023
+# %% ../nbs/30_density.ipynb #c025
 def _order4_sums(P, X, w, h):
     "Weighted kernel sums and their gradients for one block, order-4 product kernel."
     d = X.shape[1]
@@ -85,7 +85,7 @@ def _order4_sums(P, X, w, h):
     grad = [(w * slope[:, :, j] * others[j]).sum(1) for j in range(d)]
     return (w * k.prod(2)).sum(1) / h**d, np.stack(grad, 1) / h**(d + 1)
 
-# %% ../nbs/30_density.ipynb #c024
+# %% ../nbs/30_density.ipynb #c026
 def kde_and_gradient(
     points:np.ndarray,      # where to evaluate; shape (m, d)
     X:np.ndarray,           # records; shape (n, d), n >= 1
@@ -101,7 +101,7 @@ def kde_and_gradient(
     parts = [sums(P[b], X, w, h) for b in _blocks(len(P), wide)]
     return np.concatenate([p for p, _ in parts]), np.concatenate([g for _, g in parts])
 
-# %% ../nbs/30_density.ipynb #c025
+# %% ../nbs/30_density.ipynb #c027
 def kde(
     points:np.ndarray,      # where to evaluate; shape (m, d)
     X:np.ndarray,           # records; shape (n, d)
@@ -112,7 +112,7 @@ def kde(
     "Evaluate the kernel density estimate exactly, in blocks; no privacy by itself."
     return kde_and_gradient(points, X, bandwidth, weights, kernel)[0]
 
-# %% ../nbs/30_density.ipynb #c030
+# %% ../nbs/30_density.ipynb #c032
 def grid_nodes(
     lo,     # lower corner; shape (d,)
     hi,     # upper corner; shape (d,)
@@ -122,7 +122,7 @@ def grid_nodes(
     axes = [np.linspace(a, b, m) for a, b, m in zip(lo, hi, shape)]
     return np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, len(axes))
 
-# %% ../nbs/30_density.ipynb #c031
+# %% ../nbs/30_density.ipynb #c033
 def linear_bin(
     X:np.ndarray,  # records; shape (n, d); clipped into the box
     lo,            # lower corner; shape (d,)
@@ -139,7 +139,7 @@ def linear_bin(
         out += np.bincount(np.ravel_multi_index((cell + corner).T, shape), w, math.prod(shape))
     return out.reshape(shape)
 
-# %% ../nbs/30_density.ipynb #c033
+# %% ../nbs/30_density.ipynb #c035
 def smooth_grid(
     values:np.ndarray,  # numbers on a regular grid; d axes
     steps,              # distance of neighboring nodes along each axis; shape (d,)
@@ -156,7 +156,7 @@ def smooth_grid(
         values = signal.fftconvolve(values, k, mode="same", axes=a)
     return values
 
-# %% ../nbs/30_density.ipynb #c034
+# %% ../nbs/30_density.ipynb #c036
 def grid_density(
     X:np.ndarray,     # records; shape (n, d)
     lo,               # lower corner; shape (d,)
@@ -168,14 +168,14 @@ def grid_density(
     steps = (np.asarray(hi, float) - np.asarray(lo, float)) / (np.array(shape) - 1)
     return smooth_grid(linear_bin(X, lo, hi, shape) / len(X), steps, bandwidth)
 
-# %% ../nbs/30_density.ipynb #c036
+# %% ../nbs/30_density.ipynb #c038
 def grid_error_bound(steps,            # node distances; shape (d,)
     bandwidth:float,  # > 0; data units
 )->float:             # largest |grid density - exact density|; density units
     "Bound the error of linear binning for records inside the box."
     return kernel_peak(len(steps)) * bandwidth**-len(steps) / 8 * sum((s/bandwidth)**2 for s in steps)
 
-# %% ../nbs/30_density.ipynb #c041
+# %% ../nbs/30_density.ipynb #c043
 def mean_shift(
     starts:np.ndarray,       # starting points; shape (k, d)
     X:np.ndarray,            # records or bin centers; shape (n, d)
@@ -201,7 +201,7 @@ def mean_shift(
         active = active[moved > tol*h]
     return x
 
-# %% ../nbs/30_density.ipynb #c044
+# %% ../nbs/30_density.ipynb #c046
 def merge_by_radius(points:np.ndarray,  # shape (k, d)
     radius:float,       # > 0; data units
 )->tuple[np.ndarray, np.ndarray]:  # group means (m, d); group of each point (k,)
@@ -216,7 +216,7 @@ def merge_by_radius(points:np.ndarray,  # shape (k, d)
     size = np.bincount(group)
     return np.stack([np.bincount(group, c) for c in points.T], 1) / size[:, None], group
 
-# %% ../nbs/30_density.ipynb #c047
+# %% ../nbs/30_density.ipynb #c049
 def nonprivate_bins(X:np.ndarray,  # records; shape (n, d)
     width:float,   # cell width; > 0; data units
 )->tuple[np.ndarray, np.ndarray]:  # mean record of each occupied cell (m, d); share of records (m,)
@@ -224,7 +224,7 @@ def nonprivate_bins(X:np.ndarray,  # records; shape (n, d)
     cell, back, count = np.unique(np.floor(np.asarray(X, float)/width), axis=0, return_inverse=True, return_counts=True)
     return np.stack([np.bincount(back.ravel(), c) for c in np.asarray(X, float).T], 1)/count[:, None], count/len(X)
 
-# %% ../nbs/30_density.ipynb #c048
+# %% ../nbs/30_density.ipynb #c050
 def nonprivate_modes(
     X:np.ndarray,             # records; shape (n, d)
     bandwidth:float,          # > 0; data units; public or nonprivate_silverman
@@ -241,7 +241,7 @@ def nonprivate_modes(
     order = np.argsort(-height)
     return modes[order][height[order] >= min_density * height.max()]
 
-# %% ../nbs/30_density.ipynb #c054
+# %% ../nbs/30_density.ipynb #c056
 def public_bandwidth(n:int,          # number of records (public)
     d:int,          # dimension
     scale:float=1., # public natural length of the data; > 0
@@ -249,7 +249,7 @@ def public_bandwidth(n:int,          # number of records (public)
     "Bandwidth scale * (log n / n)^(1/(d+6)): reads no data."
     return check_number("scale", scale, 0, low_open=True) * (math.log(n)/n)**(1/(d + 6))
 
-# %% ../nbs/30_density.ipynb #c055
+# %% ../nbs/30_density.ipynb #c057
 def nonprivate_silverman(X:np.ndarray,       # records; shape (n, d)
     floor:float=1e-3,   # public smallest bandwidth; > 0
 )->float:               # bandwidth; data units
@@ -257,7 +257,7 @@ def nonprivate_silverman(X:np.ndarray,       # records; shape (n, d)
     n, d = X.shape
     return max(check_number("floor", floor, 0, low_open=True), (4/(d + 2))**(1/(d + 4)) * n**(-1/(d + 4)) * float(X.std(0).mean()))
 
-# %% ../nbs/30_density.ipynb #c058
+# %% ../nbs/30_density.ipynb #c060
 def certified_bandwidth(
     n:int,          # number of records, or a public guess of it
     d:int,          # dimension
@@ -268,7 +268,7 @@ def certified_bandwidth(
     n, noise = check_number("n", n, 1), check_number("noise", noise, 0)
     return 1.2 * check_number("scale", scale, 0, low_open=True) * max(n**(-1/(d + 4)), (noise/n)**(1/(d + 3)))
 
-# %% ../nbs/30_density.ipynb #c061
+# %% ../nbs/30_density.ipynb #c063
 def pointwise_sensitivity(
     bandwidth:float,  # h > 0; data units
     d:int,            # dimension
@@ -279,7 +279,7 @@ def pointwise_sensitivity(
     for name, v in (("bandwidth", bandwidth), ("clip", clip), ("floor", floor)): check_number(name, v, 0, low_open=True)
     return 2*(kernel_slope(d)*bandwidth**-(d + 1)/floor + clip*kernel_peak(d)*bandwidth**-d/floor**2)
 
-# %% ../nbs/30_density.ipynb #c064
+# %% ../nbs/30_density.ipynb #c066
 def spectral_constant(s:int,   # 0: density, 1: gradient
     d:int,   # dimension
 )->float:    # I_s; a pure number
@@ -288,7 +288,7 @@ def spectral_constant(s:int,   # 0: density, 1: gradient
     radial = integrate.quad(lambda r: r**(d - 1 + 2*s) * math.exp(-r*r) * (1 + r*r)**((d + 1)/2), 0, 40, limit=200)[0]
     return sphere * radial / ((2*math.pi)**d * c)
 
-# %% ../nbs/30_density.ipynb #c067
+# %% ../nbs/30_density.ipynb #c069
 def epsilon_threshold(
     n:int,           # number of records
     d:int,           # dimension
@@ -297,7 +297,7 @@ def epsilon_threshold(
     "Budget at which the privacy and the sampling error balance, up to a constant."
     return (math.log(n)/n)**(-d/(2*(d + 2*beta))) * (n*math.log(n))**-.5
 
-# %% ../nbs/30_density.ipynb #c068
+# %% ../nbs/30_density.ipynb #c070
 def optimal_bandwidth(
     n:int,           # number of records
     epsilon:float,   # budget of the ascent; > 0
@@ -308,7 +308,7 @@ def optimal_bandwidth(
     if epsilon >= epsilon_threshold(n, d, beta): return (math.log(n)/n)**(1/(d + 2*beta))
     return (n*epsilon)**(-2/(2*d + 2*beta))
 
-# %% ../nbs/30_density.ipynb #c069
+# %% ../nbs/30_density.ipynb #c071
 def error_rates(
     n:int,           # number of records
     epsilon:float,   # budget; > 0

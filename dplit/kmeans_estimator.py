@@ -7,13 +7,18 @@ __all__ = ['KMEANS_METHODS', 'MAX_CLUSTERS', 'KMeansMethod', 'KMeans']
 
 # %% ../nbs/24_kmeans_estimator.ipynb #c002
 from dataclasses import asdict, dataclass
+from numbers import Number
+from types import SimpleNamespace
 import numpy as np
 from sklearn.base import ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
-from .estimator import PrivateEstimator
+from .estimator import PrivateEstimator, group_size
 from .kmeans import KMeansRelease, KMeansTuning, private_kmeans
+from .kmeans_help import Share, candidate_solutions, choose_clusters, private_bounds
+from .kmeans_published import dplloyd, predpk
+from .kmeans_pure import PureTuning, pure_kmeans
 from .points import as_box, as_table, blocks, box_scale, box_unscale, nearest, nonprivate_cost, snap, snap_centers
-from .privacy import check_budget, check_choice, check_number
+from .privacy import Event, check_budget, check_choice, check_number
 
 # %% ../nbs/24_kmeans_estimator.ipynb #c005
 @dataclass(frozen=True)
@@ -24,72 +29,139 @@ class KMeansMethod:
     origin: str              # "dplit" or "published"
     proof: str=""            # notebook section with the proof
     counterexample: str=""   # notebook section that shows what fails
-    pure: bool=False         # does it work with delta=0?
+    pure: bool=False         # epsilon-DP with Laplace noise?
+    tuning: object=type(None) # class of its tuning constants
+    summary: bool=False      # does it release a summary from which k can be chosen?
 
 # %% ../nbs/24_kmeans_estimator.ipynb #c006
 def _certified(Z, k, release, tuning):
     return private_kmeans(Z, k, release.mu, release.queries, release.rng.generator(), tuning)
 
 # %% ../nbs/24_kmeans_estimator.ipynb #c007
-KMEANS_METHODS = {"certified": KMeansMethod(_certified, "certified", "dplit", proof="22_kmeans#sec-kmeans-proof")}
+def _pure(Z, k, release, tuning):
+    return pure_kmeans(Z, k, release.epsilon, release.queries, release.rng.generator(), tuning)
+
+# %% ../nbs/24_kmeans_estimator.ipynb #c008
+def _published(run):
+    "A published algorithm in the form of the others."
+    def fit(Z, k, release, tuning):
+        r = run(Z, k, release)
+        return KMeansRelease(r.centers, r.center_std, r.sizes, r.size_std, max(float(r.sizes.sum()), 5.*k), len(r.budgets))
+    return fit
 
 # %% ../nbs/24_kmeans_estimator.ipynb #c009
-MAX_CLUSTERS = 10_000    # public cap
-
-def _check_public(model, X):
-    "Validate everything that is public; returns the table, its column names, the box, the method and the tuning."
-    k = check_number("n_clusters", model.n_clusters, 1, MAX_CLUSTERS, integer=True)
-    epsilon, delta = check_budget(model.epsilon, model.delta)
-    method = KMEANS_METHODS[check_choice("method", model.method, KMEANS_METHODS)]
-    if delta == 0 and not method.pure:
-        raise ValueError(f"delta=0: method {model.method!r} draws Gaussian noise and needs delta > 0, such as 1e-6")
-    check_choice("adjacency", model.adjacency, ("add-remove", "replace-one"))
-    if not isinstance(model.tuning, KMeansTuning | None): raise ValueError(f"tuning={model.tuning!r}: must be a KMeansTuning or None")
-    table, names = as_table(X)
-    return table, names, as_box(model.bounds, table.shape[1]), k, method, model.tuning or KMeansTuning()
+KMEANS_METHODS = {
+    "certified": KMeansMethod(_certified, "certified", "dplit", "22_kmeans#sec-kmeans-proof", tuning=KMeansTuning, summary=True),
+    "pure": KMeansMethod(_pure, "certified", "dplit", "23_kmeans_pure#sec-pure-proof", pure=True, tuning=PureTuning, summary=True),
+    "dplloyd": KMeansMethod(_published(lambda Z, k, r: dplloyd(Z, k, r.epsilon, r.queries, r.rng.generator())),
+                            "certified", "published", "21_kmeans_published#sec-published-dplloyd", pure=True),
+    "predpk": KMeansMethod(_published(lambda Z, k, r: predpk(Z, k, r.epsilon, r.queries)),
+                           "broken", "published", counterexample="21_kmeans_published#sec-published-broken", pure=True),
+}
 
 # %% ../nbs/24_kmeans_estimator.ipynb #c011
+MAX_CLUSTERS = 10_000    # public cap
+
+def _check_clusters(value):
+    "The number of clusters, or the increasing numbers to choose from."
+    if isinstance(value, (Number, str)) or not hasattr(value, "__iter__"): return [check_number("n_clusters", value, 1, MAX_CLUSTERS, integer=True)]
+    ks = sorted({check_number("n_clusters", v, 2, MAX_CLUSTERS, integer=True) for v in value})
+    if not ks: raise ValueError(f"n_clusters={value!r}: must be a number, or some numbers to choose from")
+    return ks
+
+# %% ../nbs/24_kmeans_estimator.ipynb #c012
+def _check_method(model, ks):
+    "The method that the budget and the tuning select, and its tuning constants."
+    epsilon, delta = check_budget(model.epsilon, model.delta)
+    name = check_choice("method", model.method, KMEANS_METHODS)
+    if name == "certified" and delta == 0: name = "pure"
+    method = KMEANS_METHODS[name]
+    if not isinstance(model.tuning, (method.tuning, type(None))): raise ValueError(f"tuning={model.tuning!r}: must be a {method.tuning.__name__} or None for method {name!r}")
+    if len(ks) > 1 and not method.summary: raise ValueError(f"n_clusters={model.n_clusters!r}: method {name!r} cannot choose; give one number")
+    return name, method, model.tuning or method.tuning()
+
+# %% ../nbs/24_kmeans_estimator.ipynb #c013
+def _check_public(model, X):
+    "Validate everything that is public; returns the table, its column names, the outer box, the numbers of clusters and the method."
+    ks = _check_clusters(model.n_clusters); name, method, tuning = _check_method(model, ks)
+    check_choice("adjacency", model.adjacency, ("add-remove", "replace-one"))
+    group_size(model.adjacency, model.max_records_per_person)
+    bought = isinstance(model.bounds, str) and check_choice("bounds", model.bounds, ("private",))
+    if bought and model.outer_bounds is None: raise ValueError('outer_bounds=None: bounds="private" needs public outer_bounds=(lo, hi) that surely hold the data')
+    if not bought and model.outer_bounds is not None: raise ValueError(f'outer_bounds={model.outer_bounds!r}: only with bounds="private"')
+    table, names = as_table(X)
+    return table, names, as_box(model.outer_bounds if bought else model.bounds, table.shape[1]), ks, name, method, tuning
+
+# %% ../nbs/24_kmeans_estimator.ipynb #c015
 class KMeans(TransformerMixin, ClusterMixin, PrivateEstimator):
     "Private k-means: centers, sizes and their noise under (epsilon, delta), with the claim."
     def __init__(self,
-        n_clusters=8,               # number of centers; >= 1; public
+        n_clusters=8,               # number of centers; >= 1; public; or several numbers >= 2 to choose from
         *,
         epsilon,                    # privacy loss bound; > 0
-        delta=1e-6,                 # failure mass; in (0, 1)
-        bounds,                     # (lo, hi), numbers or one per feature; data units; public
+        delta=1e-6,                 # failure mass; in [0, 1); 0 for a pure release
+        bounds,                     # (lo, hi), numbers or one per feature; data units; public; or "private"
         adjacency="add-remove",     # or "replace-one"
         max_records_per_person=1,   # records of one person that are protected together
         ledger=None,                # Ledger that caps several releases
         random_state=None,          # None: operating-system entropy; a seed is recorded in the claim
         method="certified",         # a key of KMEANS_METHODS
-        tuning=None,                # KMeansTuning; None: the public defaults
+        tuning=None,                # KMeansTuning or PureTuning; None: the public defaults
+        outer_bounds=None,          # with bounds="private": public (lo, hi) that surely hold the data
     ):
         self.n_clusters, self.epsilon, self.delta, self.bounds, self.adjacency = n_clusters, epsilon, delta, bounds, adjacency
         self.max_records_per_person, self.ledger, self.random_state = max_records_per_person, ledger, random_state
-        self.method, self.tuning = method, tuning
+        self.method, self.tuning, self.outer_bounds = method, tuning, outer_bounds
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = tags.input_tags.allow_nan = True
         return tags
 
-# %% ../nbs/24_kmeans_estimator.ipynb #c012
-def _fit(self:KMeans, X, y=None):
+# %% ../nbs/24_kmeans_estimator.ipynb #c017
+def _part(release, share, fraction):
+    "A view of the release with a fraction of its budget."
+    part = share.part(fraction)
+    return SimpleNamespace(mu=part.mu, epsilon=part.epsilon, queries=release.queries, rng=release.rng, share=part)
+
+# %% ../nbs/24_kmeans_estimator.ipynb #c018
+def _choose(Z, ks, method, part, tuning):
+    "Spend a part on a summary (nine tenths) and a choice of k (one tenth)."
+    out = method.run(Z, max(ks), _part(part, part.share, .9), tuning)
+    solutions = candidate_solutions(out.stages["summary"], ks, part.rng.generator())
+    return choose_clusters(snap(Z), solutions, part.share.part(.1), part.queries)
+
+# %% ../nbs/24_kmeans_estimator.ipynb #c019
+def _run(table, box, ks, method, release, tuning, bought):
+    "Buy bounds, choose k, fit: the released box, k and centers."
+    share, left = Share(epsilon=release.epsilon) if method.pure else Share(mu=release.mu), 1.
+    if bought: box, left = private_bounds(table, box, share.part(.1), release.queries), left - .1
+    Z = box_scale(table, box); k = ks[0]
+    if len(ks) > 1: k, left = _choose(Z, ks, method, _part(release, share, .3), tuning), left - .3
+    return box, k, method.run(Z, k, _part(release, share, left) if left < 1 else release, tuning)
+
+# %% ../nbs/24_kmeans_estimator.ipynb #c020
+def _fit(self:KMeans,
+    X,        # records (n, d): array, frame or sparse; data units; clipped to the bounds
+    y=None,   # not used
+):            # the fitted estimator
     "Release centers, sizes and their noise; the records are read through noisy queries only."
-    table, names, box, k, method, tuning = _check_public(self, X)
-    public = dict(n_clusters=k, bounds=[box.lo, box.hi], n_features=box.d, tuning=asdict(tuning))
-    release = self._open(f"KMeans({self.method})", status=method.status, origin=method.origin, proof=method.proof, counterexample=method.counterexample, public=public)
-    out = method.run(box_scale(table, box), k, release, tuning)
-    self.claim_ = release.close(("cluster_centers_", "center_std_", "cluster_sizes_", "cluster_size_std_", "n_records_", "n_iter_"), ("predict", "transform", "nonprivate_cost"),
-                                ("records are within the public bounds, or may be clipped to them",))
+    table, names, outer, ks, name, method, tuning = _check_public(self, X)
+    bought = isinstance(self.bounds, str)
+    public = {"n_clusters": ks if len(ks) > 1 else ks[0], "outer_bounds" if bought else "bounds": [outer.lo, outer.hi], "n_features": outer.d, "tuning": asdict(tuning) if tuning else {}}
+    planned = [Event.pure(self.epsilon/group_size(self.adjacency, self.max_records_per_person))] if method.pure else None
+    release = self._open(f"KMeans({name})", status=method.status, origin=method.origin, proof=method.proof, counterexample=method.counterexample, public=public, planned=planned)
+    box, k, out = _run(table, outer, ks, method, release, tuning, bought)
+    released = ["cluster_centers_", "center_std_", "cluster_sizes_", "cluster_size_std_", "n_records_", "n_iter_"] + ["bounds_"]*bought + ["n_clusters_"]*(len(ks) > 1)
+    self.claim_ = release.close(released, ("predict", "transform", "nonprivate_cost"), ("records are within the public bounds, or may be clipped to them",))
     self.__dict__.pop("feature_names_in_", None)
     if names: self.feature_names_in_ = np.array(names, object)
-    self.n_features_in_, self.bounds_, self.n_iter_, self.n_records_ = box.d, box, out.rounds, out.n_records
+    self.n_features_in_, self.bounds_, self.n_clusters_, self.n_iter_, self.n_records_ = box.d, box, k, out.rounds, out.n_records
     self.cluster_centers_, self.center_std_ = box_unscale(out.centers, box), out.center_std[:, None]*box.half
     self.cluster_sizes_, self.cluster_size_std_ = out.sizes, out.size_std
     return self
 KMeans.fit = _fit
 
-# %% ../nbs/24_kmeans_estimator.ipynb #c015
+# %% ../nbs/24_kmeans_estimator.ipynb #c023
 def _local(self, X):
     "Records of a later table in box units; shape and column names must fit."
     check_is_fitted(self)
@@ -99,33 +171,42 @@ def _local(self, X):
     if names and names != list(getattr(self, "feature_names_in_", names)): raise ValueError(f"X: the feature names should match those that were passed during fit; got {names}")
     return box_scale(table, self.bounds_)
 
-# %% ../nbs/24_kmeans_estimator.ipynb #c016
-def _predict(self:KMeans, X):
+# %% ../nbs/24_kmeans_estimator.ipynb #c024
+def _predict(self:KMeans,
+    X,   # records (m, d); data units
+):       # index of a center for each record (m,)
     "Index of the nearest released center for each row (n,). Local: labels are not part of the release."
     points = snap(_local(self, X))
     return nearest(points, snap_centers(box_scale(self.cluster_centers_, self.bounds_), points.unit))[0]
 KMeans.predict = _predict
 
-# %% ../nbs/24_kmeans_estimator.ipynb #c017
-def _fit_predict(self:KMeans, X, y=None):
+# %% ../nbs/24_kmeans_estimator.ipynb #c025
+def _fit_predict(self:KMeans,
+    X,        # records (n, d); data units
+    y=None,   # not used
+):            # index of a center for each record (n,)
     "Fit, then label the same rows locally; the labels are not protected and not kept."
     return self.fit(X).predict(X)
 KMeans.fit_predict = _fit_predict
 
-# %% ../nbs/24_kmeans_estimator.ipynb #c018
-def _transform(self:KMeans, X):
+# %% ../nbs/24_kmeans_estimator.ipynb #c026
+def _transform(self:KMeans,
+    X,   # records (m, d); data units
+):       # distances (m, k); box units
     "Distance of each row to each released center (n, k); box units. Local."
     Z, C = _local(self, X), box_scale(self.cluster_centers_, self.bounds_)
     return np.concatenate([np.linalg.norm(Z[s, None] - C, axis=2) for s in blocks(len(Z), C.size)] or [np.zeros((0, len(C)))])
 KMeans.transform = _transform
 
-# %% ../nbs/24_kmeans_estimator.ipynb #c019
-def _nonprivate_cost(self:KMeans, X):
+# %% ../nbs/24_kmeans_estimator.ipynb #c027
+def _nonprivate_cost(self:KMeans,
+    X,   # records (m, d); data units
+):       # sum of squared distances; box units squared
     "k-means cost of a table at the released centers; box units squared. NOT private: reads raw records."
     return nonprivate_cost(_local(self, X), box_scale(self.cluster_centers_, self.bounds_))
 KMeans.nonprivate_cost = _nonprivate_cost
 
-# %% ../nbs/24_kmeans_estimator.ipynb #c021
+# %% ../nbs/24_kmeans_estimator.ipynb #c029
 def _plot(self:KMeans,
     ax=None,              # matplotlib axis; None: a new one
     features=(0, 1),      # the two features to draw

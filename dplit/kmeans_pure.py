@@ -161,7 +161,7 @@ def pure_overseed(
     floor = np.maximum(counts, 2*sd)                                   # only for dividing
     return ball.clip(at + shrink(S/floor[:, None], sum_sd/floor, d)), np.where(counts > sd, counts, 0.)
 
-# %% ../nbs/23_kmeans_pure.ipynb #c024
+# %% ../nbs/23_kmeans_pure.ipynb #c025
 def pure_round(
     points:GridPoints,       # records (n, d)
     ball:Ball,               # from `pure_zoom`
@@ -177,7 +177,7 @@ def pure_round(
     size = believed_sizes([*history, (counts, sd)], ball.n/k, t.size_spread)
     return ball.clip(at + shrink(S/size[:, None], sum_sd/size, d)), sum_sd/size, counts, sd
 
-# %% ../nbs/23_kmeans_pure.ipynb #c025
+# %% ../nbs/23_kmeans_pure.ipynb #c027
 def pure_kmeans(
     Z:np.ndarray,                       # records (n, d) in [-1, 1], from `box_scale`; box units
     n_clusters:int,                     # number of centers k; >= 1; public
@@ -198,7 +198,7 @@ def pure_kmeans(
     centers, std, sizes, size_std = average_iterates(rounds)
     return KMeansRelease(ball.clip(centers), std, sizes, size_std, ball.n, T, dict(ball=ball, votes=(x, votes), summary=(y, weight), start=start))
 
-# %% ../nbs/23_kmeans_pure.ipynb #c031
+# %% ../nbs/23_kmeans_pure.ipynb #c033
 def audit_case():   # an AuditCase for `dplit.refute.run_suite`
     "How to audit `pure_kmeans`, and the mutant that must be caught."
     from dplit.audit import adversarial_pairs

@@ -10,6 +10,7 @@ import fcntl, hashlib, json, math, os, threading
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+import numpy as np
 from .privacy import (ADJACENCIES, Composition, Event, _plain, check_budget, check_choice, check_number, compose, covers,
                            epsilon_from_mu, gdp_delta, mu_from_budget)
 
@@ -24,6 +25,8 @@ class Entry:
     partition: str=""            # name of a public partition, or ""
     cell: str=""                 # cell of the partition
     seeded: bool=False           # drawn with a fixed seed
+    status: str="certified"      # of its claim
+    protects: int=1              # records of one person it covers together
 
 # %% ../nbs/06_ledger.ipynb #c006
 def _add_entry(groups, entry, drawn=False):
@@ -81,13 +84,17 @@ class Ledger:
         accounting:str="gaussian",    # "gaussian" or "zcdp": the filter beside the pure one
         approx_delta:float|None=None, # share of delta for approx events; None: what the first release asks for
         allow_seeded:bool=False,      # accept releases drawn with a fixed seed
+        allow_unproven:bool=False,    # accept unproven and broken mechanisms at the cost they claim
+        max_records_per_person:int=1, # records of one person that the total covers together
     ):
         if epsilon is not None: check_budget(epsilon, delta)
         if approx_delta is not None: check_number("approx_delta", approx_delta, 0, delta)
         check_choice("adjacency", adjacency, ADJACENCIES)
         check_choice("accounting", accounting, ("gaussian", "zcdp"))
         self.epsilon, self.delta, self.adjacency, self.accounting = epsilon, delta, adjacency, accounting
-        self.approx_delta, self.allow_seeded, self.path = approx_delta, bool(allow_seeded), Path(path) if path else None
+        self.approx_delta, self.allow_seeded, self.allow_unproven = approx_delta, bool(allow_seeded), bool(allow_unproven)
+        self.max_records_per_person = check_number("max_records_per_person", max_records_per_person, 1, integer=True)
+        self.path = Path(path).resolve() if path else None
         self._lock, self._pid, self._entries, self._groups = threading.RLock(), os.getpid(), [], {}
         self._hash, self._offset, self._lines = "", 0, 0
         self._reserved = approx_delta or 0.
@@ -109,12 +116,14 @@ def _locked(self:Ledger):
 Ledger._locked = _locked
 
 # %% ../nbs/06_ledger.ipynb #c018
+_HEADER = ("epsilon", "delta", "adjacency", "accounting", "approx_delta", "allow_seeded", "allow_unproven", "max_records_per_person")
+
 def _load(self:Ledger, book):
     "Bring the entries in step with what others have appended; write the header of a new book."
     if book.seek(0, os.SEEK_END) < self._offset: raise ValueError(f"path={str(self.path)!r}: line {self._lines} is gone; nothing was spent")
     book.seek(self._offset)
     records, last = _read_lines(book.read(), self.path, self._hash, self._lines + 1)
-    header = {name: getattr(self, name) for name in ("epsilon", "delta", "adjacency", "accounting", "approx_delta")} | {"schema": 1}
+    header = {name: getattr(self, name) for name in _HEADER} | {"schema": 1}
     if not self._lines:
         if not records: return self._append(book, header)
         if records[0] != header: raise ValueError(f"path={str(self.path)!r}: line 1 holds {records[0]}, this ledger was opened with {header}")
@@ -127,11 +136,11 @@ Ledger._load = _load
 # %% ../nbs/06_ledger.ipynb #c019
 def _append(self:Ledger, book, record):
     "Write one record and flush it to the disk."
-    line, self._hash = _line(record, self._hash)
+    line, check = _line(record, self._hash)
     book.write(line + "\n")
     book.flush()
     os.fsync(book.fileno())
-    self._offset, self._lines = book.tell(), self._lines + 1
+    self._hash, self._offset, self._lines = check, book.tell(), self._lines + 1
 Ledger._append = _append
 
 # %% ../nbs/06_ledger.ipynb #c020
@@ -141,7 +150,9 @@ def _apply(self:Ledger, record):
     if "drawn" in record:
         self._entries[record["drawn"]] = replace(self._entries[record["drawn"]], drawn=events)
         return
-    entry = Entry(len(self._entries), record["mechanism"], events, (), record["partition"], record["cell"], record["seeded"])
+    names = ("mechanism", "partition", "cell", "seeded", "status", "protects")
+    entry = Entry(len(self._entries), planned=events, **{name: record[name] for name in names})
+    if bool(entry.partition) != bool(entry.cell): raise ValueError("partition and cell go together")
     if self.approx_delta is None and not self._entries: self._reserved = compose(events).delta0
     self._entries.append(entry)
     _add_entry(self._groups, entry)
@@ -164,43 +175,60 @@ def _fits(self:Ledger, entry):
 Ledger._fits = _fits
 
 # %% ../nbs/06_ledger.ipynb #c023
+def _check_spend(self:Ledger, mechanism, adjacency, seeded, partition, cell, status, protects):
+    "Refuse what this ledger does not take, whatever it costs."
+    capped = self.epsilon is not None
+    if adjacency != self.adjacency: raise ValueError(f"adjacency={adjacency!r}: this ledger holds {self.adjacency!r} releases")
+    if seeded and capped and not self.allow_seeded: raise ValueError("random_state: a capped ledger refuses a fixed seed unless made with allow_seeded=True")
+    if status != "certified" and capped and not self.allow_unproven:
+        raise ValueError(f"status={status!r}: a capped ledger refuses {mechanism} unless made with allow_unproven=True, because its cost is not proven")
+    if bool(partition) != bool(cell): raise ValueError(f"partition={partition!r}, cell={cell!r}: parallel composition needs the name of the partition and of the cell")
+    if partition and adjacency == "replace-one": raise ValueError("partition: parallel composition does not hold under 'replace-one'")
+    if check_number("protects", protects, 1, integer=True) < self.max_records_per_person:
+        raise ValueError(f"max_records_per_person={protects}: this ledger adds up losses of a person with {self.max_records_per_person} records")
+Ledger._check_spend = _check_spend
+
+# %% ../nbs/06_ledger.ipynb #c024
 def spend(self:Ledger,
     mechanism:str,          # name of the algorithm
     events,                 # Events it may draw, fixed beforehand
     adjacency:str,          # its relation; must be the ledger's
     seeded:bool=False,      # is it drawn with a fixed seed?
     partition:str="",       # name of a public partition of the records or vertex pairs
-    cell:str="",            # the cell this release reads
+    cell:str="",            # the cell this release reads; needed with partition
+    status:str="certified", # of its claim
+    protects:int=1,         # records of one person that it covers together
 )->int:                     # number of the entry, for `record`
     "Record a spend before the data are read, or raise a ValueError and spend nothing."
-    if adjacency != self.adjacency: raise ValueError(f"adjacency={adjacency!r}: this ledger holds {self.adjacency!r} releases")
-    if seeded and self.epsilon is not None and not self.allow_seeded: raise ValueError("random_state: a capped ledger refuses a fixed seed unless made with allow_seeded=True")
-    if partition and adjacency == "replace-one": raise ValueError("partition: parallel composition does not hold under 'replace-one'")
-    record = dict(mechanism=str(mechanism), events=list(events), partition=str(partition), cell=str(cell), seeded=bool(seeded))
+    events = [events] if isinstance(events, Event) else list(events)
+    self._check_spend(mechanism, adjacency, seeded, partition, cell, status, protects)
+    record = dict(mechanism=str(mechanism), events=events, partition=str(partition), cell=str(cell), seeded=bool(seeded), status=status, protects=protects)
     with self._locked() as book:
-        entry = Entry(len(self._entries), record["mechanism"], tuple(record["events"]), (), record["partition"], record["cell"], record["seeded"])
+        entry = Entry(len(self._entries), planned=tuple(events), **{k: v for k, v in record.items() if k != "events"})
         if not self._fits(entry):
-            raise ValueError(f"epsilon, delta: {mechanism} does not fit under the cap ({self.epsilon:g}, {self.delta:g}); {self.remaining()}; nothing was spent")
+            hint = "; the ledger has delta=0, which only pure releases fit" if not self.delta else ""
+            raise ValueError(f"epsilon, delta: {mechanism} does not fit under the cap ({self.epsilon:g}, {self.delta:g}); {self._left()}{hint}; nothing was spent")
         if book: self._append(book, record)
         self._apply(record)
         return entry.number
 Ledger.spend = spend
 
-# %% ../nbs/06_ledger.ipynb #c024
+# %% ../nbs/06_ledger.ipynb #c025
 def record(self:Ledger,
     number:int, # what `spend` returned
     events,     # Events really drawn
 ):
     "Write down the noise that was drawn; it may not cost more than the plan."
-    events = list(events)
+    events = [events] if isinstance(events, Event) else list(events)
     with self._locked() as book:
+        check_number("number", number, 0, len(self._entries) - 1, integer=True)
         if not covers(self._entries[number].planned, events):
             raise ValueError(f"events: drawn noise costs more than was planned for entry {number}")
         if book: self._append(book, {"drawn": number, "events": events})
         self._apply({"drawn": number, "events": events})
 Ledger.record = record
 
-# %% ../nbs/06_ledger.ipynb #c025
+# %% ../nbs/06_ledger.ipynb #c026
 @dataclass(frozen=True)
 class Remaining:
     "What one more release may spend."
@@ -209,16 +237,28 @@ class Remaining:
     epsilon: float      # the same at the ledger's delta
     def __str__(self): return f"left: pure epsilon {self.pure_epsilon:.4g}, or Gaussian mu {self.mu:.4g} (epsilon {self.epsilon:.4g})"
 
-# %% ../nbs/06_ledger.ipynb #c026
+# %% ../nbs/06_ledger.ipynb #c027
+def _left(self:Ledger):
+    "What is left, from the sums in memory."
+    if self.epsilon is None: return Remaining(math.inf, math.inf, math.inf)
+    cost, left, mu = _sum_groups(self._groups), self.delta - self._reserved, 0.
+    if left > 0 and self.accounting == "gaussian": mu = math.sqrt(max(0., mu_from_budget(self.epsilon, left)**2 - cost.mu**2))
+    elif left > 0:
+        fits = lambda rho: Composition(math.inf, math.inf, cost.rho + rho, 0.).epsilon(left) <= self.epsilon
+        rho = 2.**-40
+        while fits(2*rho): rho *= 2
+        for step in 2.**-np.arange(1, 40): rho *= 1 + step*fits(rho*(1 + step))
+        mu = math.sqrt(2*rho) if fits(rho) else 0.
+    return Remaining(max(0., self.epsilon - cost.pure_epsilon), mu, epsilon_from_mu(mu, left) if mu > 0 else 0.)
+Ledger._left = _left
+
+# %% ../nbs/06_ledger.ipynb #c028
 def remaining(self:Ledger)->Remaining:
     "What is left under the cap, in each currency (not both at once)."
-    if self.epsilon is None: return Remaining(math.inf, math.inf, math.inf)
-    with self._lock: cost, left = _sum_groups(self._groups), self.delta - self._reserved
-    mu = math.sqrt(max(0., mu_from_budget(self.epsilon, left)**2 - cost.mu**2)) if left > 0 and cost.mu < math.inf else 0.
-    return Remaining(max(0., self.epsilon - cost.pure_epsilon), mu, epsilon_from_mu(mu, left) if mu > 0 else 0.)
+    with self._locked(): return self._left()
 Ledger.remaining = remaining
 
-# %% ../nbs/06_ledger.ipynb #c027
+# %% ../nbs/06_ledger.ipynb #c029
 def spent(self:Ledger,
     drawn:bool=False, # recompute from the noise drawn instead of the plans
 )->Composition:
@@ -226,25 +266,25 @@ def spent(self:Ledger,
     with self._locked(): return total_cost(self._entries, drawn)
 Ledger.spent = spent
 
-# %% ../nbs/06_ledger.ipynb #c028
+# %% ../nbs/06_ledger.ipynb #c030
 @property
 def entries(self:Ledger)->tuple:
     "The accepted releases, in order."
     with self._locked(): return tuple(self._entries)
 Ledger.entries = entries
 
-# %% ../nbs/06_ledger.ipynb #c044
+# %% ../nbs/06_ledger.ipynb #c048
 def _refuse(self:Ledger, *args):
     raise TypeError("a Ledger cannot be copied or pickled: a copy would spend the same budget twice; share the object, or open one path= in every process")
 Ledger.__copy__ = Ledger.__deepcopy__ = Ledger.__reduce_ex__ = _refuse
 
-# %% ../nbs/06_ledger.ipynb #c045
+# %% ../nbs/06_ledger.ipynb #c049
 def _itself(self:Ledger):
     "scikit-learn's clone keeps the ledger itself."
     return self
 Ledger.__sklearn_clone__ = _itself
 
-# %% ../nbs/06_ledger.ipynb #c046
+# %% ../nbs/06_ledger.ipynb #c050
 def _ledger_repr(self:Ledger):
     cap = "no cap" if self.epsilon is None else f"epsilon={self.epsilon:g}, delta={self.delta:g}"
     return f"Ledger({cap}, adjacency={self.adjacency!r}, {len(self._entries)} releases; {self.remaining()})"

@@ -109,14 +109,14 @@ class EigenBound:
 # %% ../nbs/14_margins.ipynb #c029
 def _lowest(op, pairs, start, tol):
     "Some of the lowest Ritz pairs of an operator, whether or not ARPACK converged on all."
-    from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+    from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
     n = len(op.y)
     if n <= 300:
         w, V = np.linalg.eigh(op.dense)
         return w[:pairs], V[:, :pairs]
     linear = LinearOperator((n, n), matvec=lambda x: (op @ x.reshape(n, 1))[:, 0], dtype=float)
     try: W = eigsh(linear, k=pairs, which="SA", v0=start, tol=tol, ncv=min(n - 1, max(24, 4*pairs)))[1]
-    except ArpackNoConvergence as e: W = np.c_[e.eigenvectors, start]
+    except ArpackError as e: W = np.c_[getattr(e, "eigenvectors", np.zeros((n, 0))), start]
     Q = np.linalg.qr(W)[0]
     w, V = np.linalg.eigh(Q.T @ (op @ Q))
     return w, Q @ V
@@ -137,23 +137,26 @@ def least_eigenvalue(
     failures,                # Failures
     rng,                     # numpy Generator
     floor:float=-math.inf,   # nothing is proved once the value is known to be at most this
+    enough:float=math.inf,   # more than this is not proved
     tolerance:float=2.**-8,  # width of the interval
 )->EigenBound:
-    "Interval of width `tolerance` for the least eigenvalue on the complement of op.N (Lemmas 3 and 4)."
+    "Least eigenvalue on the complement of op.N: low is at least min(value - tolerance, enough), high - value at most tolerance (Lemmas 3 and 4)."
     size, pairs, start, tol = _norms(op)[0], 8, np.cos(np.arange(len(op.y))), 1e-7
     lifted = op.lift(op.null, 3*size)
-    if len(op.y) <= 300: return _dense_bound(lifted)
+    if len(op.y) <= 300:
+        found = _dense_bound(lifted)
+        return found if found.high > floor else replace(found, low=-math.inf)
     while True:
         w, W = _lowest(lifted, pairs, start, tol)
         U = np.c_[op.null, W]
         rho = np.linalg.norm(op @ W - W*w) + 3*size*np.linalg.norm(U.T @ U - np.eye(U.shape[1])) + 4*2.**-53*_norms(lifted)[1]
         if w[0] + rho <= floor: return EigenBound(-math.inf, w[0] + rho, W[:, 0])
-        bound, edge = w[0] - tolerance/2, w[-1]
-        top = max(1.1*_largest(op), edge + 1)
+        bound, edge = min(w[0] - tolerance/2, enough + tolerance), w[-1]
+        top = edge + 1.15*max(0., _largest(op, w[0], start) - edge) + 1
         sigma = np.r_[np.full(op.null.shape[1], (top + edge)/2), (top + edge)/2 - w]
-        proved, y = proves_above(op.lift(U, sigma), bound, edge, top, failures(), rng)
+        proved, y = proves_above(op.lift(U, sigma), bound, edge, top, failures(), rng, min(pairs//2, 32))
         if proved and tolerance/2 + 3*rho <= tolerance: return EigenBound(bound - 2*rho, w[0] + rho, W[:, 0])
-        pairs, start, tol = min(2*pairs, len(op.y)//4), y[:, 0], tol/8
+        pairs, start, tol = min(2*pairs, len(op.y)//4, 256), y[:, 0], max(tol/8, 1e-12)
 
 # %% ../nbs/14_margins.ipynb #c035
 def _dense_bound(op):
@@ -163,14 +166,13 @@ def _dense_bound(op):
     return EigenBound(w[0] - slack, w[0] + slack, V[:, 0])
 
 # %% ../nbs/14_margins.ipynb #c036
-def _largest(op, steps=12):
-    "A rough largest eigenvalue of diag(y) - A + nu (J - I), from a few power steps; affects only time."
-    x, y = np.cos(3.*np.arange(len(op.y)))[:, None], float(op.y.max())
+def _largest(op, low, start, steps=12):
+    "A rough largest eigenvalue from a few power steps on op - low; affects only time."
+    x = start[:, None] + 1e-3*np.cos(3.*np.arange(len(start)))[:, None]
     for _ in range(steps):
-        x -= x.mean()
-        x /= np.linalg.norm(x) or 1.
-        x = op.y[:, None]*x - op.A @ x + y*x
-    return max(y, float(np.linalg.norm(x)) - y) + 1
+        x = x/(np.linalg.norm(x) or 1.)
+        x = op @ x - low*x
+    return low + float(np.linalg.norm(x))
 
 # %% ../nbs/14_margins.ipynb #c041
 def nonprivate_margin(
@@ -180,8 +182,9 @@ def nonprivate_margin(
     failures,               # Failures
     rng,                    # numpy Generator
     floor:float=0.,         # margins known to be at most this are not bounded from below
-)->tuple:                   # (low, high), at most 2**-9 apart unless low is -inf
+    cap:float=math.inf,     # low may stop here
+)->tuple:                   # (low, high): low >= min(margin - 2**-9, cap), or -inf below the floor
     "Interval for the margin of a labelling: half the least eigenvalue of its certificate (Lemmas 1 to 4)."
     z = np.asarray(z, float)
-    found = least_eigenvalue(labelling_certificate(A, z, nu), failures, rng, 2*floor)
+    found = least_eigenvalue(labelling_certificate(A, z, nu), failures, rng, 2*floor, 2*cap)
     return found.low/2, found.high/2

@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from .ascent import ascent_modes, feature_modes, feature_mode_std, feature_release
 from .estimator import PrivateEstimator
 from .grid_release import default_scale, gaussian_process_release, histogram_release, private_count, private_scale, rule_bandwidth
-from .modes import find_modes, histogram_means, mode_std, plot_release
+from .modes import find_modes, histogram_means, plot_release
 from .modes_published import dp_grams
-from .points import Box, as_box, as_table, box_scale, box_unscale
+from .points import as_box, as_table, box_scale, box_unscale
 from .privacy import check_budget, check_choice, check_number
 
 # %% ../nbs/35_mode_clustering.ipynb #c006
@@ -59,6 +59,11 @@ def _share(release, pure, part):
     return dict(epsilon=part*release.epsilon) if pure else dict(mu=math.sqrt(part)*release.mu)
 
 # %% ../nbs/35_mode_clustering.ipynb #c012
+def _halves(model, box):
+    "Is a replaced record cheaper than two? For the grid releases, see @eq-replace."
+    return model.adjacency == "replace-one" and box.d <= 3 and model.method not in ("ascent", "dp-grams")
+
+# %% ../nbs/35_mode_clustering.ipynb #c013
 def _side_answers(model, table, box, release, pure):
     "(count, bandwidth, part of the budget that is left): noisy where private."
     left, private = 1., model.bandwidth == "private" if isinstance(model.bandwidth, str) else False
@@ -68,15 +73,15 @@ def _side_answers(model, table, box, release, pure):
     if private:
         part = .15 if pure else .16; left -= part
         scale = private_scale(table, box, n, release.queries, **_share(release, pure, part))
-    rounds = 10 if model.method == "ascent" else 1
+    rounds = 10 if model.method == "ascent" else .5 if _halves(model, box) else 1
     noise = math.sqrt(2)/(left*release.epsilon) if pure else math.sqrt(rounds/left)/release.mu
     h = rule_bandwidth(n, noise, scale, box.d) if isinstance(model.bandwidth, str) else np.full(box.d, float(model.bandwidth))
     return n, h, left
 
-# %% ../nbs/35_mode_clustering.ipynb #c014
+# %% ../nbs/35_mode_clustering.ipynb #c015
 class LowSignalWarning(UserWarning): "Public figures say that the modes will probably be noise."
 
-# %% ../nbs/35_mode_clustering.ipynb #c015
+# %% ../nbs/35_mode_clustering.ipynb #c016
 def _check_modes(model, X):
     "Validate everything that is public; returns table, column names, box, method and delta."
     if model.n_clusters is not None: check_number("n_clusters", model.n_clusters, 1, 10_000, integer=True)
@@ -97,14 +102,14 @@ def _check_modes(model, X):
         if len(table) < 10: raise ValueError(f"X: method {method!r} needs at least 10 records; the number of records is public here")
     return table, names, box, method, delta
 
-# %% ../nbs/35_mode_clustering.ipynb #c017
+# %% ../nbs/35_mode_clustering.ipynb #c018
 def _warn_low_signal(model, n):
     "Warn, from public figures, when n epsilon per mode is below 100."
     signal = n*model.epsilon/(model.n_clusters or 1)/model.max_records_per_person
     if model.adjacency == "replace-one" and signal < 100:
         warnings.warn(f"n*epsilon per mode is {signal:.3g}; below about 100 the released modes are mostly noise", LowSignalWarning, stacklevel=3)
 
-# %% ../nbs/35_mode_clustering.ipynb #c018
+# %% ../nbs/35_mode_clustering.ipynb #c019
 class ModeClustering(ClusterMixin, PrivateEstimator):
     "Private modes of a density with their error bars, the density itself and the claim."
     def __init__(self,
@@ -124,16 +129,16 @@ class ModeClustering(ClusterMixin, PrivateEstimator):
         self.n_clusters, self.epsilon, self.delta, self.bounds, self.bandwidth, self.scale = n_clusters, epsilon, delta, bounds, bandwidth, scale
         self.method, self.adjacency, self.max_records_per_person, self.ledger, self.random_state = method, adjacency, max_records_per_person, ledger, random_state
 
-# %% ../nbs/35_mode_clustering.ipynb #c020
+# %% ../nbs/35_mode_clustering.ipynb #c021
 def _grid_route(model, table, box, method, release, n, h, pure, left):
     "H and B: release the density on a grid, read the modes off."
     make = gaussian_process_release if method == "gaussian-process" else histogram_release
-    density = make(table, box, h, n, release.queries, **_share(release, pure, left))
+    density = make(table, box, h, n, release.queries, **_share(release, pure, left), replace=_halves(model, box))
     if method != "histogram-kmeans": return *find_modes(density, box, model.n_clusters), density
     centers = np.clip(histogram_means(density, model.n_clusters, release.rng.generator()), box.lo, box.hi)
     return centers, np.full(centers.shape, np.nan), np.full(len(centers), np.nan), density
 
-# %% ../nbs/35_mode_clustering.ipynb #c021
+# %% ../nbs/35_mode_clustering.ipynb #c022
 def _free_route(model, table, box, method, release, n, h, left):
     "Methods without a grid: random features, the repaired walk, the published walk."
     if method == "gaussian-process":
@@ -146,14 +151,15 @@ def _free_route(model, table, box, method, release, n, h, left):
         modes = dp_grams(box_unscale(box_scale(table, box), box), (box.lo, box.hi), model.epsilon, release.delta, release.queries, n_modes=model.n_clusters, bandwidth=given)
     return modes, np.full(modes.shape, np.nan), np.full(len(modes), np.nan), None
 
-# %% ../nbs/35_mode_clustering.ipynb #c022
+# %% ../nbs/35_mode_clustering.ipynb #c023
 def _fit(self:ModeClustering, X, y=None):
     "Release the modes; the records are read through noisy queries only."
     table, names, box, method, delta = _check_modes(self, X)
     _warn_low_signal(self, len(table))
     m, pure = MODE_METHODS[method], delta == 0
     public = dict(n_clusters=self.n_clusters, bounds=[box.lo, box.hi], n_features=box.d, bandwidth=self.bandwidth, scale=self.scale)
-    release = self._open(f"ModeClustering({method})", delta=delta, status=m.status, origin=m.origin, proof=m.proof, counterexample=m.counterexample, public=public)
+    proof = "34_ascent#sec-features" if method == "gaussian-process" and box.d > 3 else m.proof
+    release = self._open(f"ModeClustering({method})", delta=delta, status=m.status, origin=m.origin, proof=proof, counterexample=m.counterexample, public=public)
     release.delta = delta
     if m.status == "broken": n, h, left = float(len(table)), np.full(box.d, np.nan), 1.
     else: n, h, left = _side_answers(self, table, box, release, pure)
@@ -168,7 +174,7 @@ def _fit(self:ModeClustering, X, y=None):
     return self
 ModeClustering.fit = _fit
 
-# %% ../nbs/35_mode_clustering.ipynb #c024
+# %% ../nbs/35_mode_clustering.ipynb #c025
 def _predict(self:ModeClustering, X):
     "Index of the nearest released mode for each row (n,), in units of the bandwidth. Local: labels are not part of the release."
     check_is_fitted(self)
@@ -181,13 +187,13 @@ def _predict(self:ModeClustering, X):
     return np.concatenate([((Z[a:a + 4096, None] - C)**2).sum(2).argmin(1) for a in range(0, len(Z), 4096)] or [np.zeros(0, int)])
 ModeClustering.predict = _predict
 
-# %% ../nbs/35_mode_clustering.ipynb #c025
+# %% ../nbs/35_mode_clustering.ipynb #c026
 def _fit_predict(self:ModeClustering, X, y=None):
     "Fit, then label the same rows locally; the labels are not protected and not kept."
     return self.fit(X).predict(X)
 ModeClustering.fit_predict = _fit_predict
 
-# %% ../nbs/35_mode_clustering.ipynb #c026
+# %% ../nbs/35_mode_clustering.ipynb #c027
 def _plot(self:ModeClustering,
     ax=None,             # matplotlib axis; None: a new one
     features=(0, 1),     # the two features to draw
@@ -205,7 +211,7 @@ def _plot(self:ModeClustering,
     return ax
 ModeClustering.plot = _plot
 
-# %% ../nbs/35_mode_clustering.ipynb #c027
+# %% ../nbs/35_mode_clustering.ipynb #c028
 def _tags(self:ModeClustering):
     "Sparse tables are accepted; NaN is mapped."
     tags = super(ModeClustering, self).__sklearn_tags__()

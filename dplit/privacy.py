@@ -15,7 +15,7 @@ from html import escape
 from numbers import Integral, Real
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import erfcx, ndtr, ndtri
+from scipy.special import erfcx, erfinv, ndtr, ndtri
 
 # %% ../nbs/00_privacy.ipynb #c005
 ADJACENCIES = {
@@ -62,6 +62,15 @@ def check_budget(
     return check_number("epsilon", epsilon, 0, low_open=True), check_number("delta", delta, 0, 1, high_open=True)
 
 # %% ../nbs/00_privacy.ipynb #c014
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+
+def _erfcx_drop(middle, width):
+    "erfcx(middle - width/2) - erfcx(middle + width/2) without cancellation."
+    if width > 1: return erfcx(middle - width/2) - erfcx(middle + width/2)
+    x = middle + width/2*_NODES
+    return width/2*float(_WEIGHTS @ (2/math.sqrt(math.pi) - 2*x*erfcx(x)))
+
+# %% ../nbs/00_privacy.ipynb #c015
 def gdp_delta(
     mu:float,      # Gaussian DP parameter; > 0
     epsilon:float, # privacy loss bound; >= 0
@@ -69,22 +78,23 @@ def gdp_delta(
     "Exact delta of a mu-GDP mechanism at epsilon (Balle & Wang 2018, Theorem 8)."
     a, b = epsilon/mu - mu/2, epsilon/mu + mu/2
     if a < -5: return float(ndtr(-a) - math.exp(-a*a/2)*erfcx(b/math.sqrt(2))/2)
-    return float(math.exp(-a*a/2)*(erfcx(a/math.sqrt(2)) - erfcx(b/math.sqrt(2)))/2)
+    return float(math.exp(-a*a/2)*_erfcx_drop(epsilon/mu/math.sqrt(2), mu/math.sqrt(2))/2)
 
-# %% ../nbs/00_privacy.ipynb #c018
+# %% ../nbs/00_privacy.ipynb #c019
 def mu_from_budget(
-    epsilon:float, # privacy loss bound; > 0
-    delta:float,   # failure mass; in (0, 1)
+    epsilon:float, # privacy loss bound; in [1e-9, 1e9]
+    delta:float,   # failure mass; in [1e-100, 1)
 )->float:          # largest mu
-    "Largest mu such that mu-GDP implies (epsilon, delta)-DP, exact to 1e-12."
+    "Largest mu such that mu-GDP implies (epsilon, delta)-DP, about 2e-12 too small and never too large."
     epsilon, delta = check_budget(epsilon, delta)
     if delta == 0: raise ValueError("delta=0: Gaussian noise needs delta > 0; choose a pure method or a small delta such as 1e-6")
-    gap = lambda t: gdp_delta(math.exp(t), epsilon) - delta
-    lo, hi = math.log(epsilon) - 40, math.log(math.sqrt(2*epsilon) + 1)
+    check_number("epsilon", epsilon, 1e-9, 1e9), check_number("delta", delta, 1e-100, 1, high_open=True)
+    gap = lambda t: math.log(max(gdp_delta(math.exp(t), epsilon), 1e-300)) - math.log(delta)
+    lo, hi = math.log(min(epsilon, math.sqrt(2*epsilon))) - 6, math.log(math.sqrt(2*epsilon) + 1)
     while gap(hi) < 0: hi += 1
-    return math.exp(brentq(gap, lo, hi, xtol=1e-15, rtol=1e-14))*(1 - 1e-12)
+    return math.exp(brentq(gap, lo, hi, xtol=1e-14, rtol=1e-14))*(1 - 2e-12)
 
-# %% ../nbs/00_privacy.ipynb #c020
+# %% ../nbs/00_privacy.ipynb #c022
 def epsilon_from_mu(
     mu:float,    # Gaussian DP parameter; >= 0
     delta:float, # failure mass; in (0, 1)
@@ -94,7 +104,7 @@ def epsilon_from_mu(
     hi = mu*mu/2 + mu*math.sqrt(2*math.log(1/delta)) + 1
     return brentq(lambda e: gdp_delta(mu, e) - delta, 0., hi, xtol=1e-14, rtol=1e-13)
 
-# %% ../nbs/00_privacy.ipynb #c022
+# %% ../nbs/00_privacy.ipynb #c024
 def gaussian_sigma(
     epsilon:float,            # privacy loss bound; > 0
     delta:float,              # failure mass; in (0, 1)
@@ -103,14 +113,16 @@ def gaussian_sigma(
     "Least sigma making f + N(0, sigma² I) (epsilon, delta)-DP (Balle & Wang 2018, Theorem 8)."
     return check_number("l2_sensitivity", l2_sensitivity, 0, low_open=True)/mu_from_budget(epsilon, delta)
 
-# %% ../nbs/00_privacy.ipynb #c025
+# %% ../nbs/00_privacy.ipynb #c027
 def mu_of_pure(
     epsilon:float, # pure privacy loss; > 0
 )->float:          # mu, about 1.2533 epsilon for small epsilon
     "The mu for which every epsilon-DP mechanism is mu-GDP (corner of the two trade-off curves)."
-    return -2*float(ndtri(1/(1 + math.exp(epsilon)))) if epsilon < 700 else math.sqrt(2*epsilon)*2
+    if epsilon < 1: mu = 2*math.sqrt(2)*float(erfinv(math.tanh(epsilon/2)))
+    else: mu = -2*float(ndtri(1/(1 + math.exp(epsilon)))) if epsilon < 700 else 2*math.sqrt(2*epsilon)
+    return mu*(1 + 1e-12)
 
-# %% ../nbs/00_privacy.ipynb #c029
+# %% ../nbs/00_privacy.ipynb #c031
 @dataclass(frozen=True)
 class Event:
     "One private answer, or `count` alike, and what it costs."
@@ -138,7 +150,7 @@ class Event:
     @classmethod
     def approx(cls, epsilon, delta, count=1, label=""): return cls("approx", epsilon, delta, count, label)
 
-# %% ../nbs/00_privacy.ipynb #c031
+# %% ../nbs/00_privacy.ipynb #c033
 @property
 def pure_epsilon(self:Event)->float:
     "Total pure epsilon; infinite where there is none. For an approx event, its epsilon part."
@@ -146,7 +158,7 @@ def pure_epsilon(self:Event)->float:
     return one.get(self.kind, math.inf)*self.count
 Event.pure_epsilon = pure_epsilon
 
-# %% ../nbs/00_privacy.ipynb #c032
+# %% ../nbs/00_privacy.ipynb #c034
 @property
 def mu_squared(self:Event)->float:
     "Total mu²; infinite for a zCDP event, which has no Gaussian equivalent."
@@ -154,7 +166,7 @@ def mu_squared(self:Event)->float:
     return math.inf if self.kind == "zcdp" else self.count*mu_of_pure(self.pure_epsilon/self.count)**2
 Event.mu_squared = mu_squared
 
-# %% ../nbs/00_privacy.ipynb #c033
+# %% ../nbs/00_privacy.ipynb #c035
 @property
 def rho(self:Event)->float:
     "Total zCDP rho: mu²/2 for Gaussian noise, epsilon²/2 for pure events (Bun & Steinke 2016)."
@@ -162,7 +174,7 @@ def rho(self:Event)->float:
     return self.mu_squared/2 if self.kind == "gaussian" else self.count*(self.pure_epsilon/self.count)**2/2
 Event.rho = rho
 
-# %% ../nbs/00_privacy.ipynb #c036
+# %% ../nbs/00_privacy.ipynb #c038
 @dataclass(frozen=True)
 class Composition:
     "The sum of some events in each currency."
@@ -184,13 +196,13 @@ class Composition:
         gaussian = gdp_delta(self.mu, epsilon) if 0 < self.mu < math.inf else 1.
         return min(1., self.delta0 + gaussian)
 
-# %% ../nbs/00_privacy.ipynb #c037
+# %% ../nbs/00_privacy.ipynb #c039
 def _zcdp_epsilon(rho, delta):
     from dp_accounting.rdp import compute_epsilon  # slow to import
     orders = 1 + np.geomspace(1e-3, 1e4, 400)
     return float(compute_epsilon(orders, rho*orders, delta)[0])
 
-# %% ../nbs/00_privacy.ipynb #c038
+# %% ../nbs/00_privacy.ipynb #c040
 def compose(
     events, # iterable of Event
 )->Composition:
@@ -199,7 +211,7 @@ def compose(
     total = lambda name: math.fsum(getattr(e, name) for e in events)
     return Composition(total("pure_epsilon"), math.sqrt(total("mu_squared")), total("rho"), math.fsum(e.delta*e.count for e in events))
 
-# %% ../nbs/00_privacy.ipynb #c041
+# %% ../nbs/00_privacy.ipynb #c043
 def covers(
     planned, # Events fixed beforehand
     drawn,   # Events really drawn
@@ -211,7 +223,7 @@ def covers(
     alone = len(planned) == 1 and planned[0].kind == "approx" and planned[0].count == 1
     return alone and (cost.delta(plan.pure_epsilon) <= plan.delta0*slack or cost.epsilon(plan.delta0) <= plan.pure_epsilon*slack)
 
-# %% ../nbs/00_privacy.ipynb #c050
+# %% ../nbs/00_privacy.ipynb #c052
 @dataclass(frozen=True)
 class PrivacyClaim:
     "What a release promises, the proof or the counterexample, and the noise that was drawn."
@@ -242,14 +254,14 @@ class PrivacyClaim:
         object.__setattr__(self, "public", json.loads(json.dumps(self.public, default=_plain)))
         for name in ("releases", "not_private", "events", "assumptions"): object.__setattr__(self, name, tuple(getattr(self, name)))
 
-# %% ../nbs/00_privacy.ipynb #c051
+# %% ../nbs/00_privacy.ipynb #c053
 def _plain(value):
     "numpy values as JSON; anything else has no place in a claim."
     if isinstance(value, (np.ndarray, np.generic)): return value.tolist()
     if isinstance(value, Event): return asdict(value)
     raise TypeError(f"{type(value).__name__} cannot be written to JSON")
 
-# %% ../nbs/00_privacy.ipynb #c054
+# %% ../nbs/00_privacy.ipynb #c056
 def check(self:PrivacyClaim)->Composition:
     "Recompute the cost from the events drawn; raise a ValueError if it exceeds the claim."
     total = compose(self.events)
@@ -257,13 +269,13 @@ def check(self:PrivacyClaim)->Composition:
     raise ValueError(f"events cost epsilon={total.epsilon(self.delta):.6g} at delta={self.delta:g}, the claim says {self.epsilon:g}")
 PrivacyClaim.check = check
 
-# %% ../nbs/00_privacy.ipynb #c055
+# %% ../nbs/00_privacy.ipynb #c057
 def to_json(self:PrivacyClaim, indent=None)->str:
     "The claim as JSON text."
     return json.dumps(asdict(self), indent=indent, default=_plain)
 PrivacyClaim.to_json = to_json
 
-# %% ../nbs/00_privacy.ipynb #c056
+# %% ../nbs/00_privacy.ipynb #c058
 def claim_from_json(
     text:str, # what `to_json` wrote
 )->PrivacyClaim:
@@ -274,7 +286,7 @@ def claim_from_json(
     return PrivacyClaim(**{**data, "events": [Event(**e) for e in data.get("events", ())]})
 PrivacyClaim.from_json = staticmethod(claim_from_json)
 
-# %% ../nbs/00_privacy.ipynb #c059
+# %% ../nbs/00_privacy.ipynb #c061
 def _rows(claim):
     "The card's lines: label and text."
     what = ADJACENCIES[claim.adjacency] + (f"; up to {claim.protects} records of one person" if claim.protects > 1 else "")
@@ -285,19 +297,19 @@ def _rows(claim):
             ("seed", "fixed: whoever knows it has the data; for tests and tutorials" if claim.seeded else "")]
     return [(name, text) for name, text in rows if text]
 
-# %% ../nbs/00_privacy.ipynb #c060
+# %% ../nbs/00_privacy.ipynb #c062
 def card(self:PrivacyClaim)->str:
     "The claim as a text card."
     return "\n".join([f"== {self.mechanism}"] + [f"{name:>12}  {text}" for name, text in _rows(self)])
 PrivacyClaim.card = PrivacyClaim.__str__ = card
 
-# %% ../nbs/00_privacy.ipynb #c061
+# %% ../nbs/00_privacy.ipynb #c063
 def card_html(self:PrivacyClaim)->str:
     "The claim as an HTML table, shown in notebooks."
     body = "".join(f"<tr><th style='text-align:right'>{escape(n)}</th><td style='text-align:left'>{escape(t)}</td></tr>" for n, t in _rows(self))
     return f"<table class='dplit-claim'><caption>{escape(self.mechanism)}</caption>{body}</table>"
 PrivacyClaim._repr_html_ = card_html
 
-# %% ../nbs/00_privacy.ipynb #c064
+# %% ../nbs/00_privacy.ipynb #c066
 class UnprovenPrivacyWarning(UserWarning): "The claimed privacy has no complete proof."
 class BrokenPrivacyWarning(UnprovenPrivacyWarning): "A counterexample to the claimed privacy is known."

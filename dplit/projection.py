@@ -218,7 +218,7 @@ def project(
     start=None,       # a first guess of the fixed point; (n, n); affects time only
     rho:float=10.,    # step of Douglas–Rachford; affects time only
     fast_iterations:int=5000, # accelerated iterations before the plain ones
-    memory:int=6,     # of Anderson acceleration
+    memory:int=10,    # of Anderson acceleration
     progress:bool=False, # show a progress bar (tqdm), silent when not on a terminal
 )->Projection:        # with .error <= tolerance
     "Project C on the set, certified: runs until the proof of ‖matrix - exact‖_F <= tolerance is complete."
@@ -226,11 +226,13 @@ def project(
     check_number("tolerance", tolerance, 0, low_open=True)
     n, z, nu, goal, history = len(C), block.anchor if start is None else start, 0., tolerance**2/2*(1 - 1e-14), []
     positive, jump, image, last = PositivePart(.15*n if n >= 250 else 0), Anderson(memory), None, math.inf
-    target, wait, best, stale = 1e-7*np.linalg.norm(block.d), 10, (math.inf, z), 0
+    target, wait, best, stale = 1e-7*np.linalg.norm(block.d), 10, (math.inf, z, z), 0
     for i in tqdm(count(1), "projection", disable=None if progress else True, unit=" steps"):
         fast = i <= fast_iterations
         if not fast: positive.V = None
-        if i == fast_iterations + 1 or stale == 3: z, jump, last, stale = best[1], Anderson(memory), math.inf, 0
+        if i == fast_iterations + 1 or stale == 3:
+            (_, x, z), rho, old = best, rho*(3 if fast else 1), rho
+            z, jump, last, stale, best = x + old/rho*(z - x), Anderson(memory), math.inf, 0, (best[0], x, x + old/rho*(z - x))
         x, y, nu = _douglas_rachford(z, nu, C, block, rho, positive)
         f = y - x
         residual, wait = np.linalg.norm(f), wait - 1
@@ -241,7 +243,7 @@ def project(
             M, gap = _certify(z, y, nu, C, block, rho, positive)
             history.append((i, residual, math.sqrt(2*gap)))
             if gap <= goal: return Projection(M, gap, i, tuple(history))
-            best, stale = ((gap, z), 0) if gap < best[0] else (best, (stale + 1)*fast)
+            best, stale = ((gap, x, z), 0) if gap < best[0] else (best, (stale + 1)*fast)
             target, wait = residual*min(.5, max(.001, .8*goal/gap)), 100
         image, last = z + f, residual
         z = jump(image, f) if fast else image

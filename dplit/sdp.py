@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['sdp1_model', 'sdp2_model', 'SolverFailed', 'solve_with_scs', 'published_projection', 'certified_sdp',
-           'matrix_to_gram', 'solve_sdp2', 'scaled_model']
+           'matrix_to_gram', 'solve_sdp2', 'scaled_model', 'normalized_model']
 
 # %% ../nbs/10_sdp.ipynb #c002
 import math
@@ -94,7 +94,7 @@ def certified_sdp(
 )->tuple:      # (Projection of M on the kept vertices, kept vertices)
     "Solve SDP (1) or (2) with a proof of accuracy."
     C, block, keep = published_projection(A, lam, b, form)
-    return project(C, block, share*math.sqrt(24*(lam + 3)*block.d.sum()/2), **{"rho": 8., **options}), keep
+    return project(C, block, share*math.sqrt(24*(lam + 3)*block.d.sum()/2), **{"rho": 5., "memory": 6, **options}), keep
 
 # %% ../nbs/10_sdp.ipynb #c018
 def matrix_to_gram(
@@ -129,3 +129,16 @@ def scaled_model(
     M = cp.Variable(C.shape, PSD=True)
     cone = [] if not block.shift else [M - block.shift*block.qq >> 0]
     return cp.Problem(cp.Minimize(.5*cp.sum_squares(M - C)), [M >= 0, cp.diag(M) == block.d, cp.sum(cp.multiply(block.qq*np.ones_like(C), M)) <= block.s, *cone]), M
+
+# %% ../nbs/10_sdp.ipynb #c030
+def normalized_model(
+    C,              # matrix to project; (n, n)
+    block:BlockSet, # public set
+)->tuple:           # (cvxpy problem, variable M/mean(d))
+    "`scaled_model` with the variable divided by the mean of d and the sum constraint by n as well."
+    import cvxpy as cp
+    n, c = len(C), block.d.mean()
+    M = cp.Variable(C.shape, PSD=True)
+    cone = [] if not block.shift else [M - block.shift*block.qq/c >> 0]
+    total = cp.sum(cp.multiply(block.qq*np.ones_like(C)/(c*n), M))
+    return cp.Problem(cp.Minimize(.5*cp.sum_squares(M - C/c)), [M >= 0, cp.diag(M) == block.d/c, total <= block.s/(c*c*n), *cone]), M

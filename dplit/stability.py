@@ -103,14 +103,15 @@ def nonprivate_search(
     tau:float,   # margins of at least this are never missed
     failures,    # Failures
     rng,         # numpy Generator
+    cap:float=math.inf, # larger margins are reported as about this
 )->tuple:        # (labels (n,) in {0, 1} or None, lower bound on their margin)
     "The only labelling that may have margin tau, with its margin (Theorems 1 and 2); (None, 0) if there is none."
     A = A.astype(float)
     z = nonprivate_split(A, nu)
-    low = nonprivate_margin(A, z, nu, failures, rng)[0]
+    low = nonprivate_margin(A, z, nu, failures, rng, 0., cap)[0]
     if not low > 0:
         z = relaxed_split(A, nu, tau, failures, rng)
-        low = -math.inf if z is None else nonprivate_margin(A, z, nu, failures, rng)[0]
+        low = -math.inf if z is None else nonprivate_margin(A, z, nu, failures, rng, 0., cap)[0]
     return ((z != z[0]).astype(np.int64), low) if low > 0 else (None, 0.)
 
 # %% ../nbs/15_stability.ipynb #c023
@@ -136,13 +137,14 @@ def noisy_density(
     return float(np.clip(edges/max(n*(n - 1)/2, 1), 0, 1))
 
 # %% ../nbs/15_stability.ipynb #c029
-def _search(A, n_clusters, nu, tau, failures, rng):
-    "(labels or None, lower bound of d)."
+def _search(A, n_clusters, nu, tau, failures, rng, cap):
+    "(labels or None, lower bound of d, at most cap)."
     if n_clusters == 2:
-        labels, low = nonprivate_search(A, nu, tau, failures, rng)
-        return labels, max(0., low - tau)
+        labels, low = nonprivate_search(A, nu, tau, failures, rng, cap + tau)
+        return labels, min(cap, max(0., low - tau))
     from dplit.margins_many import nonprivate_search_many
-    return nonprivate_search_many(A, n_clusters, nu, failures, rng)
+    labels, low = nonprivate_search_many(A, n_clusters, nu, failures, rng, cap)
+    return labels, min(cap, low)
 
 # %% ../nbs/15_stability.ipynb #c030
 def stability_release(
@@ -163,11 +165,12 @@ def stability_release(
     if n_clusters > 2: check_dense_memory(A.shape[0], max_memory, 12)
     nu = min(1., noisy_density(A, share*spent, queries)*(1 if n_clusters == 2 else 1.5)) if nu is None else check_number("nu", nu, 0, 1)
     test, beta = (1 - share)*spent, delta/(100*(1 + math.exp(spent)))
-    labels, low = _search(A, n_clusters, nu, tau, Failures(beta), queries.rng.generator())
-    value = np.array([math.floor(min(low, A.shape[0])/STEP)])
+    threshold = release_threshold(test, .99*delta)
+    labels, low = _search(A, n_clusters, nu, tau, Failures(beta), queries.rng.generator(), threshold + 30/test)
+    value = np.array([math.floor(low/STEP)])
     noisy = queries.laplace(value, (1 + ERROR)/test, 1 + ERROR, STEP, label="margin")[0]
     queries.events[-1] = Event.approx(test, delta, label="margin, with the release of the labels")
-    return labels if noisy > release_threshold(test, .99*delta) else None
+    return labels if noisy > threshold else None
 
 # %% ../nbs/15_stability.ipynb #c036
 def stability_method(A, k, release, epsilon, delta, refine, options):

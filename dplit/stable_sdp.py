@@ -122,7 +122,7 @@ def stable_sdp_release(
     if degree_corrected: return _degree_corrected(A, n_clusters, mu, queries, tau, balance, sharp, share, progress)
     edges = noisy_edge_count(A, mu*math.sqrt(edge_share), queries)
     p = stable_plan(n, n_clusters, edges, mu*math.sqrt(1 - edge_share), tau, balance, sharp, share)
-    X = project(p.t*(A.toarray() if sp.issparse(A) else np.asarray(A)).astype(float), p.block, p.tolerance, progress=progress).matrix
+    X = project(p.t*(A.toarray() if sp.issparse(A) else np.asarray(A)).astype(float), p.block, p.tolerance, rho=7*tau, progress=progress).matrix
     return _mirror(_noisy_upper(X, p.sensitivity, p.sigma, p.step, queries), n, 1.)
 
 # %% ../nbs/13_stable_sdp.ipynb #c030
@@ -181,7 +181,7 @@ def _degree_corrected(A, k, mu, queries, tau, balance, sharp, share, progress, d
     d = np.maximum(d, floor)
     p = corrected_plan(d, floor, k, mu_x, tau, balance, sharp, share)
     q = p.block.q
-    M = project(p.t*A/np.outer(q, q), p.block, p.tolerance, progress=progress).matrix
+    M = project(p.t*A/np.outer(q, q), p.block, p.tolerance, rho=7*tau, progress=progress).matrix
     return _mirror(_noisy_upper(M, p.sensitivity, p.sigma, p.step, queries), n, d)/d.mean()
 
 # %% ../nbs/13_stable_sdp.ipynb #c053

@@ -41,7 +41,7 @@ def check_modules():
         shutil.copy(ROOT / "settings.ini", copy)
         output, ok = _run(BIN / "nbdev_export", cwd=copy)
         if not ok: return [output]
-        fresh, kept = ({p.name for p in (d / "dplit").glob("*.py")} for d in (copy, ROOT))
+        fresh, kept = ({p.name for p in (d / "dplit").glob("*.py")} - {"_modidx.py"} for d in (copy, ROOT)) # nbdev's index, not kept
         bad = [EDITED.format(f"dplit/{n}") for n in sorted(fresh & kept) if not cmp(copy / "dplit" / n, ROOT / "dplit" / n, shallow=False)]
         return bad + [f"dplit/{n} is missing: `make export`" for n in sorted(fresh - kept)] + [
             f"dplit/{n} comes from no notebook: delete it, or write the notebook" for n in sorted(kept - fresh)]
@@ -115,18 +115,22 @@ def check_labels():
         message for target, message in used.items() if target not in labels]
 
 
-def check_proofs():
-    "every claim points to a section that exists"
-    anchors = set()
+def anchors():
+    "NAME#anchor of every heading: its label, the label without `sec-`, and the slug of its title."
+    found = set()
     for name, cell, text in cells():
         if cell["cell_type"] != "markdown": continue
         for title, label in re.findall(r"^#+[ \t]+(.*?)[ \t]*(?:\{#([\w-]+)[^}]*\})?[ \t]*$", text, re.M):
             slug = re.sub(r"[^\w -]", "", title.lower()).strip().replace(" ", "-")
-            anchors |= {f"{name[:-6]}#{a}" for a in (slug, label, label.removeprefix("sec-")) if a}
-    known = {a.split("#")[0] for a in anchors}
-    exported = [(name, text) for name, cell, text in cells() if cell["cell_type"] == "code" and re.search(r"^#\|\s*export", text, re.M)]
+            found |= {f"{name[:-6]}#{a}" for a in (slug, label, label.removeprefix("sec-")) if a}
+    return found
+
+
+def check_proofs():
+    "every claim points to a section that exists"
+    known, exported = anchors(), [(name, text) for name, cell, text in cells() if cell["cell_type"] == "code" and re.search(r"^#\|\s*export", text, re.M)]
     return sorted({f"nbs/{name}: {target} names no section" for name, text in exported
-                   for target in re.findall(r"[\"'](\d\d_\w+#[\w-]+)[\"']", text) if target.split("#")[0] in known and target not in anchors})
+                   for target in re.findall(r"[\"'](\d\d_\w+#[\w-]+)[\"']", text) if target not in known})
 
 
 def check_filter():
@@ -157,18 +161,20 @@ def check_filter():
 
 def check_imports():
     "every module imports"
-    names = ["dplit"] + [f"dplit.{p.stem}" for p in sorted((ROOT / "dplit").glob("*.py")) if p.stem != "__init__"]
+    names = ["dplit"] + [f"dplit.{p.stem}" for p in sorted((ROOT / "dplit").glob("*.py")) if p.stem not in {"__init__", "_modidx"}]
     code = "import importlib, sys, traceback\nfor name in sys.argv[1:]:\n    try: importlib.import_module(name)\n    except Exception: traceback.print_exc(); bad = 1\nsys.exit('bad' in globals())"
     output, ok = _run(sys.executable, "-c", code, *names)
     return [] if ok else [output]
 
 
 def check_links():
-    "links between the pages lead to files that exist"
-    texts = [(f"nbs/{name}", text) for name, cell, text in cells() if cell["cell_type"] == "markdown"]
-    texts += [(name, (ROOT / name).read_text()) for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
-    return [f"{name}: {target} does not exist" for name, text in texts
-            for target in re.findall(r"\]\((?![a-z]+:|#)([^)#\s]+)[^)]*\)", quarto_myst._CODE.sub("", text)) if not (ROOT / name).parent.joinpath(target).exists()]
+    "links between the pages lead to files and sections that exist"
+    texts = [(f"nbs/{name}", quarto_myst._CODE.sub("", text)) for name, cell, text in cells() if cell["cell_type"] == "markdown"]
+    texts += [(name, quarto_myst._CODE.sub("", (ROOT / name).read_text())) for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
+    known = anchors()
+    return [f"{name}: {target} does not exist" for name, text in texts for target in re.findall(r"\]\((?![a-z]+:|#)([^)\s]+)[^)]*\)", text)
+            if not (ROOT / name).parent.joinpath(target.split("#")[0]).exists()
+            or (".ipynb#" in target and Path(target).name.replace(".ipynb#", "#") not in known)]
 
 
 def check_licenses():
