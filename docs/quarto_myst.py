@@ -60,6 +60,7 @@ def _citations(match):
 
 def _prose(text):
     "Citations and cross references of a stretch without code or mathematics."
+    text = re.sub(r"\]\([\w./-]+\.ipynb#((?:fig|eq|sec|tbl)-[\w-]+)\)", r"](#\1)", text)    # MyST finds labels by name, in any page
     text = re.sub(r"\[([^\[\]]*@[^\[\]]+)\](?!\()", _citations, text)
     text = _NAMED.sub(lambda m: (m["word"] or "") + _reference(m["name"], bool(m["word"])), text)
     return re.sub(r"(?<![\w`@/.{-])@([A-Za-z][\w:-]*\w)", r"{cite:t}`\1`", text)

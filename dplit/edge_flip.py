@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['flip_noise', 'flip_graph', 'spectral_embedding', 'kmeans_rows', 'indicator', 'nearest_profile', 'polish_labels',
-           'noisy_counts', 'refine_labels', 'unit_rows', 'nearest_direction', 'edge_flip_clustering', 'audit_case']
+           'noisy_counts', 'refine_labels', 'program_embedding', 'unit_rows', 'nearest_direction',
+           'edge_flip_clustering', 'audit_case']
 
 # %% ../nbs/12_edge_flip.ipynb #c002
 import math
@@ -134,13 +135,26 @@ def refine_labels(
     return assign(weight*(matrix @ Z) + (1 - weight)*counts, labels, variance*rough/(variance + rough))
 
 # %% ../nbs/12_edge_flip.ipynb #c024
+def program_embedding(
+    matrix,           # released symmetric matrix, (n, n)
+    n_clusters:int,   # number of classes
+    strength:float=3.,# weight of the matrix, in units of n/(k times mean degree)
+)->np.ndarray:        # (n, n_clusters)
+    "Top eigenvectors of the projection of a released matrix onto the cluster matrices; post-processing."
+    from dplit.projection import BlockSet, project
+    n, k = len(matrix), n_clusters
+    weight = strength*n/(k*max(float(matrix.sum())/n, 1.))
+    block = BlockSet(np.ones(n), 1.05*n*n/k + n, 1/k if k > 1 else 0.)
+    return spectral_embedding(project(weight*matrix.astype(float), block, .1*math.sqrt(n)).matrix, k)
+
+# %% ../nbs/12_edge_flip.ipynb #c027
 def unit_rows(
     embedding,    # released embedding, (n, d)
 )->np.ndarray:    # the same rows with length one
     "Directions of the vertices, without their degrees; post-processing."
     return embedding/np.maximum(np.linalg.norm(embedding, axis=1, keepdims=True), 1e-12)
 
-# %% ../nbs/12_edge_flip.ipynb #c025
+# %% ../nbs/12_edge_flip.ipynb #c028
 def nearest_direction(
     counts,           # noisy neighbors of each vertex in each class, (n, k)
     labels,           # current classes, (n,)
@@ -153,7 +167,7 @@ def nearest_direction(
     degree = np.maximum((weight*counts) @ profiles.T, 0)/np.maximum(weight @ (profiles**2).T, 1e-12)
     return np.argmin([(weight*(counts - degree[:, [c]]*row)**2).sum(1) for c, row in enumerate(profiles)], 0)
 
-# %% ../nbs/12_edge_flip.ipynb #c028
+# %% ../nbs/12_edge_flip.ipynb #c031
 def edge_flip_clustering(
     adjacency,        # simple graph, scipy.sparse (n, n); private
     n_clusters:int,   # number of classes; 1 <= n_clusters < n
@@ -162,18 +176,20 @@ def edge_flip_clustering(
     rng,              # NoiseSource, for public randomness
     refine:float=.15, # share of epsilon for refinement; in [0, 1)
     degree_corrected:bool=False, # compare directions instead of profiles (section Unequal degrees)
+    program:bool=False, # eigenvectors of the projected matrix instead of the matrix
 )->tuple:             # (labels (n,), embedding (n, k))
     "Communities by edge flipping, epsilon-DP with delta=0 under edge adjacency (12_edge_flip)."
     check_number("refine", refine, 0, 1, high_open=True)
     matrix, noise = flip_graph(adjacency, (1 - refine)*epsilon, queries), flip_noise((1 - refine)*epsilon)
-    embedding, assign = spectral_embedding(matrix, n_clusters), nearest_direction if degree_corrected else nearest_profile
+    embed, assign = program_embedding if program else spectral_embedding, nearest_direction if degree_corrected else nearest_profile
+    embedding = embed(matrix, n_clusters)
     if degree_corrected: embedding = unit_rows(embedding)
     labels = kmeans_rows(embedding, n_clusters, rng)
     if not degree_corrected: labels = polish_labels(matrix, labels, n_clusters, noise)
     if refine: labels = refine_labels(adjacency, matrix, labels, n_clusters, noise, queries, epsilon=refine*epsilon, assign=assign)
     return labels, embedding
 
-# %% ../nbs/12_edge_flip.ipynb #c039
+# %% ../nbs/12_edge_flip.ipynb #c042
 def audit_case(
     refined:bool=False, # flips and refinement (labels), or flips alone (matrix)
 ):                      # an AuditCase for `dplit.refute.run_suite`

@@ -107,7 +107,7 @@ _STABILITY = dict(nu=(0, 1), tau=(0, 1e6))
 _SDP = dict(tau=(0, 1e6), balance=(1, 1e6), share=(0, 1), edge_share=(0, 1), sharp=bool, degree_corrected=bool, progress=bool)
 METHODS = {
     "auto": dict(run=None, pure=True, proof="19_graph_clustering#sec-auto", mixed=True),
-    "edge-flip": dict(run=_edge_flip, pure=True, proof="12_edge_flip#sec-flip", options=dict(degree_corrected=bool)),
+    "edge-flip": dict(run=_edge_flip, pure=True, proof="12_edge_flip#sec-flip", options=dict(degree_corrected=bool, program=bool)),
     "stable-sdp": dict(run=_stable_sdp, pure=False, proof="13_stable_sdp#sec-sensitivity", options=_SDP, matrices=24),
     "gaussian": dict(run=_gaussian, pure=False, proof="13_stable_sdp#sec-gaussian"),
     "stability": dict(run=stability_method, pure=False, proof="15_stability#sec-release", options=_STABILITY, matrices=0, classes=2, mixed=True),

@@ -92,7 +92,7 @@ def candidate_solutions(
     (points, weights), out = summary, {}
     for k in sorted(int(k) for k in k_values if k <= len(points)):
         c = np.clip(weighted_kmeans(points, weights, k, gen), -1, 1)
-        cell = ((points[:, None] - c)**2).sum(2).argmin(1)
+        cell = np.concatenate([((points[s, None] - c)**2).sum(2).argmin(1) for s in blocks(len(points), c.size)])
         if not out or np.bincount(cell, weights, k).min() >= least*weights.sum()/k: out[k] = c
     return out
 

@@ -206,4 +206,4 @@ def audit_case():   # an AuditCase for `dplit.refute.run_suite`
     run = lambda data, rng: pure_kmeans(data, 2, .8, NoisyQueries(rng), np.random.default_rng(0), PureTuning(starts=1)).centers
     pairs = [p for d in (1, 2) for p in adversarial_pairs(d, np.random.default_rng(d), wild=False)][::2]
     far = np.full((40, 1), -.5), np.vstack([np.full((40, 1), -.5), [[1.]]])
-    return AuditCase("pure k-means", run, [far, *pairs], epsilon=.8, mutants={"noise/√2": weak_run(run)}, score=np.max, runs=(40, 3000), law_runs=20)
+    return AuditCase("pure k-means", run, [far, *pairs], epsilon=.8, mutants={"noise/√2": weak_run(run)}, score=np.max, runs=(25, 3000), law_runs=8)

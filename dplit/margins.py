@@ -70,14 +70,18 @@ def _norms(op, block=512):
     return inner + lifts, D*(D + 2) + sums*(op.nu*n + lifts + 4*op.null.shape[1]*inner) + 12*(inner + lifts)
 
 # %% ../nbs/14_margins.ipynb #c023
-def _filter(op, b, edge, top, degree):
-    "T_k of the operator, mapped so that [edge, top] becomes [-1, 1], applied to b."
-    mid, half = (top + edge)/2, (top - edge)/2
-    old, new = b, (mid*b - op @ b)/half
-    for _ in range(degree - 1): old, new = new, 2*(mid*new - op @ new)/half - old
-    return new
+def _quiet(b): return None if len(b) >= 100_000 else True # tqdm: a bar on large graphs, if there is a terminal
 
 # %% ../nbs/14_margins.ipynb #c024
+def _filter(op, b, edge, top, degree):
+    "T_k of the operator, mapped so that [edge, top] becomes [-1, 1], applied to b."
+    from tqdm import tqdm
+    mid, half = (top + edge)/2, (top - edge)/2
+    old, new = b, (mid*b - op @ b)/half
+    for _ in tqdm(range(degree - 1), "proof", disable=_quiet(b)): old, new = new, 2*(mid*new - op @ new)/half - old
+    return new
+
+# %% ../nbs/14_margins.ipynb #c025
 def proves_above(
     op,            # symmetric operator, see Certificate
     bound:float,   # the claim: no eigenvalue below it
@@ -95,10 +99,10 @@ def proves_above(
     size, kappa = _norms(op)
     phi = 2.**-53*(2*(kappa + 8*(size + abs(top)))/((top - edge)/2) + 8)
     slack = 2.2*phi*degree**2*norm
-    y = _filter(op, b, edge, top, degree)
-    return bool(phi*degree**2 <= .01 and np.linalg.norm(y) < math.cosh(degree*rate)*(q - slack)), y
+    with np.errstate(all="ignore"): y = _filter(op, b, edge, top, degree)      # what lies above top may overflow: not proved
+    return bool(phi*degree**2 <= .01 and np.linalg.norm(y) < math.cosh(degree*rate)*(q - slack)), y if np.isfinite(y).all() else b
 
-# %% ../nbs/14_margins.ipynb #c028
+# %% ../nbs/14_margins.ipynb #c029
 @dataclass(frozen=True)
 class EigenBound:
     "An interval for a least eigenvalue; the lower end holds except with the failure probability asked for."
@@ -106,22 +110,25 @@ class EigenBound:
     high: float         # proved upper bound
     vector: np.ndarray  # unit vector whose Rayleigh quotient is about `high`; (n,)
 
-# %% ../nbs/14_margins.ipynb #c029
+# %% ../nbs/14_margins.ipynb #c030
 def _lowest(op, pairs, start, tol):
     "Some of the lowest Ritz pairs of an operator, whether or not ARPACK converged on all."
     from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
+    from tqdm import tqdm
     n = len(op.y)
     if n <= 300:
         w, V = np.linalg.eigh(op.dense)
         return w[:pairs], V[:, :pairs]
-    linear = LinearOperator((n, n), matvec=lambda x: (op @ x.reshape(n, 1))[:, 0], dtype=float)
+    bar = tqdm(desc="eigenvectors", unit=" products", disable=_quiet(start))
+    linear = LinearOperator((n, n), matvec=lambda x: (bar.update(), op @ x.reshape(n, 1))[1][:, 0], dtype=float)
     try: W = eigsh(linear, k=pairs, which="SA", v0=start, tol=tol, ncv=min(n - 1, max(24, 4*pairs)))[1]
     except ArpackError as e: W = np.c_[getattr(e, "eigenvectors", np.zeros((n, 0))), start]
+    bar.close()
     Q = np.linalg.qr(W)[0]
     w, V = np.linalg.eigh(Q.T @ (op @ Q))
     return w, Q @ V
 
-# %% ../nbs/14_margins.ipynb #c031
+# %% ../nbs/14_margins.ipynb #c032
 class Failures:
     "Hands out failure probabilities that sum to less than a total."
     def __init__(self,
@@ -131,7 +138,7 @@ class Failures:
         self.count += 1
         return self.total/(self.count*(self.count + 1))
 
-# %% ../nbs/14_margins.ipynb #c033
+# %% ../nbs/14_margins.ipynb #c034
 def least_eigenvalue(
     op,                      # Certificate without lifts
     failures,                # Failures
@@ -158,14 +165,14 @@ def least_eigenvalue(
         if proved and tolerance/2 + 3*rho <= tolerance: return EigenBound(bound - 2*rho, w[0] + rho, W[:, 0])
         pairs, start, tol = min(2*pairs, len(op.y)//4, 256), y[:, 0], max(tol/8, 1e-12)
 
-# %% ../nbs/14_margins.ipynb #c035
+# %% ../nbs/14_margins.ipynb #c036
 def _dense_bound(op):
     "EigenBound by a full decomposition; the error of LAPACK is at most 10 n u times the norm."
     w, V = np.linalg.eigh(op.dense)
     slack = 2.**-53*(10*len(w)*_norms(op)[0] + _norms(op)[1]*math.sqrt(len(w)))
     return EigenBound(w[0] - slack, w[0] + slack, V[:, 0])
 
-# %% ../nbs/14_margins.ipynb #c036
+# %% ../nbs/14_margins.ipynb #c037
 def _largest(op, low, start, steps=12):
     "A rough largest eigenvalue from a few power steps on op - low; affects only time."
     x = start[:, None] + 1e-3*np.cos(3.*np.arange(len(start)))[:, None]
@@ -174,7 +181,7 @@ def _largest(op, low, start, steps=12):
         x = op @ x - low*x
     return low + float(np.linalg.norm(x))
 
-# %% ../nbs/14_margins.ipynb #c041
+# %% ../nbs/14_margins.ipynb #c042
 def nonprivate_margin(
     A,                      # simple graph, scipy.sparse (n, n); private
     z,                      # (n,) of -1 and 1

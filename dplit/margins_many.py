@@ -7,7 +7,7 @@ __all__ = ['strength', 'Constants', 'default_constants', 'Dual', 'dual_certifica
            'nonprivate_classes', 'projected_classes', 'nonprivate_search_many']
 
 # %% ../nbs/14_margins_many.ipynb #c002
-import math
+import math, warnings
 from dataclasses import dataclass
 import numpy as np
 from .margins import Certificate, EigenBound, _lowest, least_eigenvalue
@@ -106,7 +106,9 @@ def nonprivate_classes(
     from sklearn.cluster import KMeans
     n = A.shape[0]
     rows = _lowest(Certificate(A, 0., np.zeros(n)), n_clusters, np.cos(np.arange(n)), 1e-3)[1]
-    labels = KMeans(n_clusters, n_init=4, random_state=int(rng.integers(2**31))).fit(rows).labels_
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")                      # equal rows: a warning would depend on the edges
+        labels = KMeans(n_clusters, n_init=4, random_state=int(rng.integers(2**31))).fit(rows).labels_
     for _ in range(rounds):
         Z = (labels[:, None] == np.arange(n_clusters)).astype(float)
         new = ((A @ Z)/np.maximum(Z.sum(0), 1)).argmax(1)
@@ -125,7 +127,7 @@ def projected_classes(
     n, t = A.shape[0], strength(A.shape[0], n_clusters)
     target, block = t*(A.toarray() - nu), BlockSet(np.ones(n), float(n*n), 1/n_clusters)
     for tolerance in (n/20, .49):
-        found = project(target, block, max(tolerance, .49), rho=t)
+        found = project(target, block, max(tolerance, .49), rho=max(1., np.linalg.norm(target)/n))
         if np.linalg.norm(found.matrix - (found.matrix > .5)) > found.error + 1e-6: return None
     count, labels = connected_components(found.matrix > .5)
     return labels if count == n_clusters else None

@@ -9,8 +9,8 @@ __all__ = ['REGRESSION_METHODS', 'best_path', 'trace_branches', 'branch_std', 'M
 import math
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
-from .estimator import PrivateEstimator
-from .grid_release import GridRelease, default_scale, derivatives, gaussian_process_release, histogram_release, noise_covariance, noise_on_grid, on_grid, private_count, private_scale, rule_bandwidth
+from .estimator import PrivateEstimator, group_size
+from .grid_release import GridRelease, bandwidth_in_range, check_range, default_scale, derivatives, gaussian_process_release, histogram_release, noise_covariance, noise_on_grid, on_grid, private_count, private_scale, rule_bandwidth
 from .modes_published import dp_pms
 from .points import Box, as_box, as_table
 from .privacy import check_budget, check_choice, check_number
@@ -104,8 +104,8 @@ class ModalRegression(PrivateEstimator):
 # %% ../nbs/33_modal_regression.ipynb #c022
 def _column(X, name):
     "One numeric column (n,), from a vector or a table with one column."
-    A = X if hasattr(X, "columns") or np.ndim(X) == 2 else np.reshape(np.asarray(X), (-1, 1))
-    table = as_table(A)[0]
+    if isinstance(X, (list, tuple)): return as_table(list(X), ([-1.], [1.]))[0][:, 0]      # cells that are no numbers are missing
+    table = as_table(X if hasattr(X, "columns") or np.ndim(X) != 1 else np.reshape(np.asarray(X), (-1, 1)))[0]
     if table.shape[1] != 1: raise ValueError(f"{name} must have one column; got {table.shape[1]}")
     return table[:, 0]
 
@@ -127,6 +127,7 @@ def _check_regression(model, X, y):
     check_budget(model.epsilon, delta)
     if delta == 0 and model.method != "histogram": raise ValueError(f"delta=0: method {model.method!r} draws Gaussian noise and needs delta > 0, such as 1e-6")
     x, y, box = _column(X, "X"), _column(y, "y"), as_box(model.bounds, 2)
+    check_range(box, model.epsilon, group_size(adjacency, model.max_records_per_person))
     if len(x) != len(y): raise ValueError(f"X and y must have the same number of rows; got {len(x)} and {len(y)}")
     if model.method == "dp-pms" and (model.design != "public" or model.ledger is not None or len(x) < 10):
         raise ValueError("method='dp-pms': stated for a public design of at least 10 records, and its broken claim cannot be charged to a ledger")
@@ -145,6 +146,7 @@ def _joint_release(model, table, box, adjacency, release, pure):
     swap = adjacency == "replace-one"
     noise = math.sqrt(2)/(left*release.epsilon) if pure else math.sqrt(.5 if swap else 1)/(math.sqrt(left)*release.mu)
     h = rule_bandwidth(n, noise, scale, 2) if isinstance(model.bandwidth, str) else np.broadcast_to(np.asarray(model.bandwidth, float), (2,))
+    h = bandwidth_in_range(h, box)
     make = histogram_release if model.method == "histogram" else gaussian_process_release
     return make(table, box, h, n, release.queries, **part(left), replace=swap)
 

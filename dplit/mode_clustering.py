@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 from .ascent import ascent_modes, feature_modes, feature_mode_std, feature_release
-from .estimator import PrivateEstimator
-from .grid_release import default_scale, gaussian_process_release, histogram_release, private_count, private_scale, rule_bandwidth
+from .estimator import PrivateEstimator, group_size
+from .grid_release import bandwidth_in_range, check_range, default_scale, gaussian_process_release, histogram_release, private_count, private_scale, rule_bandwidth
 from .modes import find_modes, histogram_means, plot_release
 from .modes_published import dp_grams
 from .points import as_box, as_table, box_scale, box_unscale
@@ -76,7 +76,7 @@ def _side_answers(model, table, box, release, pure):
     rounds = 10 if model.method == "ascent" else .5 if _halves(model, box) else 1
     noise = math.sqrt(2)/(left*release.epsilon) if pure else math.sqrt(rounds/left)/release.mu
     h = rule_bandwidth(n, noise, scale, box.d) if isinstance(model.bandwidth, str) else np.full(box.d, float(model.bandwidth))
-    return n, h, left
+    return n, bandwidth_in_range(h, box), left
 
 # %% ../nbs/35_mode_clustering.ipynb #c015
 class LowSignalWarning(UserWarning): "Public figures say that the modes will probably be noise."
@@ -88,12 +88,14 @@ def _check_modes(model, X):
     check_choice("adjacency", model.adjacency, ("add-remove", "replace-one"))
     if isinstance(model.bandwidth, str): check_choice("bandwidth", model.bandwidth, ("rule", "private"))
     else: check_number("bandwidth", model.bandwidth, 0, low_open=True)
-    table, names = as_table(X)
+    group = group_size(model.adjacency, model.max_records_per_person)
+    table, names = as_table(X, model.bounds)
     box = as_box(model.bounds, table.shape[1])
     if model.scale is not None:
         for s in np.atleast_1d(np.asarray(model.scale, dtype=object)): check_number("scale", s, 0, low_open=True)
         if np.size(model.scale) not in (1, box.d): raise ValueError(f"scale={model.scale!r}: must be a number or one per feature")
     check_budget(model.epsilon, 0. if model.delta is None else model.delta)
+    check_range(box, model.epsilon, group)
     method, delta = choose_method(model.method, box.d, model.delta)
     if method == "histogram-kmeans" and model.n_clusters is None: raise ValueError("n_clusters=None: method 'histogram-kmeans' needs the number of clusters")
     if MODE_METHODS[method].status == "broken":
@@ -178,7 +180,7 @@ ModeClustering.fit = _fit
 def _predict(self:ModeClustering, X):
     "Index of the nearest released mode for each row (n,), in units of the bandwidth. Local: labels are not part of the release."
     check_is_fitted(self)
-    table, names = as_table(X)
+    table, names = as_table(X, self.bounds)
     if table.shape[1] != self.n_features_in_:
         raise ValueError(f"X has {table.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} features as input")
     if names and names != list(getattr(self, "feature_names_in_", names)): raise ValueError(f"X: the feature names should match those that were passed during fit; got {names}")

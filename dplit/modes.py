@@ -103,7 +103,7 @@ def find_modes(release:GridRelease, # the private density
 
 # %% ../nbs/32_modes.ipynb #c027
 def histogram_means(release:GridRelease, # the private density; a histogram
-    n_clusters:int,      # number of centers; >= 1
+    n_clusters:int,      # number of centers; >= 1; a grid with fewer nodes gives fewer
     rng,                 # numpy Generator for the starts
 )->np.ndarray:           # centers (n_clusters, d); data units
     "Weighted k-means on the noisy histogram (HKM); post-processing."
@@ -113,7 +113,7 @@ def histogram_means(release:GridRelease, # the private density; a histogram
     w = np.where(clear, np.maximum(release.weights.ravel(), 0), 0.)
     if (w > 0).sum() < n_clusters: w = np.ones(len(w))
     keep = w > 0
-    return KMeans(n_clusters, n_init=10, random_state=int(rng.integers(2**31))).fit(nodes[keep], sample_weight=w[keep]).cluster_centers_
+    return KMeans(min(n_clusters, len(w)), n_init=10, random_state=int(rng.integers(2**31))).fit(nodes[keep], sample_weight=w[keep]).cluster_centers_
 
 # %% ../nbs/32_modes.ipynb #c031
 def plot_release(release:GridRelease, # the private density; d = 2

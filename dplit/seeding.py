@@ -11,6 +11,7 @@ __all__ = ['SEED_METHODS', 'spread_points', 'ball_candidates', 'noisy_counts', '
 import math, warnings
 from dataclasses import dataclass
 import numpy as np
+from scipy.spatial.distance import cdist
 from scipy.special import ndtr
 from .privacy import BrokenPrivacyWarning, PrivacyClaim, check_choice, check_number, mu_from_budget
 from .noise import NoisyQueries, noise_source
@@ -79,12 +80,12 @@ def resample(
     weight = np.where(votes > win*sd, votes, 0.)
     if not weight.any(): weight = np.ones(len(votes))
     x = candidates[weight > 0][:1000]
-    gap = ((x[:, None] - x[None])**2).sum(2); np.fill_diagonal(gap, np.inf)
-    width = jitter*np.median(np.sqrt(gap.min(1))) if len(x) > 1 else jitter/4
+    gap = cdist(x, x); np.fill_diagonal(gap, np.inf)
+    width = jitter*np.median(gap.min(1)) if len(x) > 1 else jitter/4
     chosen = gen.choice(len(votes), m, p=weight/weight.sum())
     return candidates[chosen] + width*spread_points(m, candidates.shape[1], gen)
 
-# %% ../nbs/20_seeding.ipynb #c017
+# %% ../nbs/20_seeding.ipynb #c019
 def weighted_kmeans(
     points:np.ndarray,         # released points (m, d); box units
     weights:np.ndarray,        # their released weights (m,); negative ones count as zero
@@ -101,7 +102,7 @@ def weighted_kmeans(
         warnings.simplefilter("ignore")                        # equal points are no news
         return KMeans(k, n_init=n_init, max_iter=50, random_state=int(gen.integers(2**31))).fit(points, sample_weight=w).cluster_centers_
 
-# %% ../nbs/20_seeding.ipynb #c022
+# %% ../nbs/20_seeding.ipynb #c024
 def vote_starts(
     points:GridPoints,         # records (n, d)
     k:int,                     # number of centers
@@ -117,7 +118,7 @@ def vote_starts(
     votes, sd = vote(points, x, each, queries)
     return np.clip(weighted_kmeans(x, np.where(votes > 1.5*sd, votes, 0.), k, gen), -1, 1)
 
-# %% ../nbs/20_seeding.ipynb #c024
+# %% ../nbs/20_seeding.ipynb #c026
 def uniform_starts(
     k:int,                     # number of centers
     d:int,                     # dimension
@@ -126,7 +127,7 @@ def uniform_starts(
     "Random points of the box. Data-free: costs nothing."
     return gen.uniform(-1, 1, (k, d))
 
-# %% ../nbs/20_seeding.ipynb #c025
+# %% ../nbs/20_seeding.ipynb #c027
 def _pack(k, d, a, gen, tries=200):
     "k points of the box at distance a from the faces and 2a from each other, or None."
     x = np.empty((0, d))
@@ -134,7 +135,7 @@ def _pack(k, d, a, gen, tries=200):
         if ((x - y)**2).sum(1).min(initial=np.inf) >= 4*a*a: x = np.r_[x, y[None]]
         if len(x) == k: return x
 
-# %% ../nbs/20_seeding.ipynb #c026
+# %% ../nbs/20_seeding.ipynb #c028
 def packing_starts(
     k:int,                     # number of centers
     d:int,                     # dimension
@@ -147,7 +148,7 @@ def packing_starts(
         best, low, high = (best, low, a) if x is None else (x, a, high)
     return best
 
-# %% ../nbs/20_seeding.ipynb #c029
+# %% ../nbs/20_seeding.ipynb #c031
 def within_counts(
     points:GridPoints,       # records (n, d)
     candidates:np.ndarray,   # public candidates (m, d); box units
@@ -161,7 +162,7 @@ def within_counts(
         counts += ((c*c).sum(1) - 2*x @ c.T + (x*x).sum(1)[:, None] <= r2).sum(0)   # exact integers
     return counts
 
-# %% ../nbs/20_seeding.ipynb #c030
+# %% ../nbs/20_seeding.ipynb #c032
 def suppressed_choices(
     scores:np.ndarray,       # utility of each candidate (m,); private
     candidates:np.ndarray,   # public candidates (m, d); any unit
@@ -183,7 +184,7 @@ def suppressed_choices(
         gap = np.minimum(gap, np.linalg.norm(candidates - candidates[j], axis=1))
     return np.array(chosen)
 
-# %% ../nbs/20_seeding.ipynb #c031
+# %% ../nbs/20_seeding.ipynb #c033
 def dap_starts(
     points:GridPoints,         # records (n, d)
     k:int,                     # number of centers
@@ -198,7 +199,7 @@ def dap_starts(
     x = np.clip(ball_candidates(per_cluster*k, np.zeros(d), math.sqrt(d), gen), -1, 1)
     return x[suppressed_choices(within_counts(points, x, h), x, k, epsilon, h, queries)]
 
-# %% ../nbs/20_seeding.ipynb #c036
+# %% ../nbs/20_seeding.ipynb #c038
 @dataclass(frozen=True)
 class SeedMethod:
     "A way to choose start points."
@@ -207,14 +208,14 @@ class SeedMethod:
     origin: str              # "dplit" or "published"
     section: str             # notebook section of the proof, or of the counterexample
 
-# %% ../nbs/20_seeding.ipynb #c037
+# %% ../nbs/20_seeding.ipynb #c039
 def _choice_epsilon(epsilon, delta, k):
     "Largest pure epsilon of one of k choices within (epsilon, delta): basic or Gaussian composition."
     if delta == 0: return epsilon/k
     half = mu_from_budget(epsilon, delta)/math.sqrt(k)/2
     return max(epsilon/k, (math.log(ndtr(half)) - math.log(ndtr(-half)))*(1 - 1e-12))
 
-# %% ../nbs/20_seeding.ipynb #c038
+# %% ../nbs/20_seeding.ipynb #c040
 SEED_METHODS = {
     "uniform": SeedMethod(lambda p, k, e, dl, q, g: uniform_starts(k, p.q.shape[1], g), "certified", "dplit", "20_seeding#sec-seeding-free"),
     "packing": SeedMethod(lambda p, k, e, dl, q, g: packing_starts(k, p.q.shape[1], g), "certified", "published", "20_seeding#sec-seeding-free"),
@@ -223,14 +224,14 @@ SEED_METHODS = {
     "prek": SeedMethod(lambda p, k, e, dl, q, g: nonprivate_prek_starts(p.q.astype(float)*p.unit, k)[0], "broken", "published", "18_prek#sec-prek-broken"),
 }
 
-# %% ../nbs/20_seeding.ipynb #c039
+# %% ../nbs/20_seeding.ipynb #c041
 @dataclass(frozen=True, eq=False)
 class Seeds:
     "Start points and what they cost."
     centers: np.ndarray      # start points (k, d); box units
     claim: PrivacyClaim      # the promise and the events drawn
 
-# %% ../nbs/20_seeding.ipynb #c040
+# %% ../nbs/20_seeding.ipynb #c042
 def seed_centers(
     Z:np.ndarray,            # records (n, d) in [-1, 1], from `box_scale`; box units
     k:int,                   # number of centers; >= 1

@@ -4,11 +4,13 @@
 
 # %% auto #0
 __all__ = ['ERROR', 'STEP', 'nonprivate_split', 'climb', 'relaxed_split', 'nonprivate_search', 'release_threshold',
-           'noisy_density', 'stability_release', 'stability_method', 'stability_or_flip', 'stability_expected']
+           'noisy_density', 'stability_release', 'stability_method', 'stability_or_flip', 'stability_expected',
+           'audit_case']
 
 # %% ../nbs/15_stability.ipynb #c002
 import math
 import numpy as np
+from scipy.sparse import csr_array
 from .graphs import check_dense_memory
 from .margins import (Certificate, Failures, _lowest, centered, least_eigenvalue, nonprivate_margin)
 from .privacy import Event, check_budget, check_number
@@ -197,3 +199,52 @@ def stability_expected(
     degree = 2*max(edges, 1.)/n
     margin = .41*degree - .45*math.sqrt(2*degree*math.log(max(n, 2)))
     return bool(delta > 0 and margin - 1 > release_threshold(min(epsilon, 10.), delta) + 2/min(epsilon, 10.))
+
+# %% ../nbs/15_stability.ipynb #c052
+def _mutant(run, **names):
+    "The mechanism with some functions of this module replaced."
+    def mutated(A, rng):
+        kept = {name: globals()[name] for name in names}
+        globals().update(names)
+        try: return run(A, rng)
+        finally: globals().update(kept)
+    return mutated
+
+# %% ../nbs/15_stability.ipynb #c053
+def _careless_search(A, nu, tau, failures, rng, cap):
+    "A search without guarantee: majority from a fixed start."
+    z = np.where(np.cos(np.arange(A.shape[0])) > 0, 1., -1.)
+    for _ in range(4): z = np.where(centered(A.astype(float), nu, z) >= 0, 1., -1.)
+    low = nonprivate_margin(A.astype(float), z, nu, failures, rng)[0]
+    return ((z != z[0]).astype(np.int64), low) if low > 0 else (None, 0.)
+
+# %% ../nbs/15_stability.ipynb #c054
+def _audit_pairs():
+    "Neighbors on which the mutants err; the first is on the brink: a small margin, and none."
+    from dplit.graphs import planted_partition
+    size, rng = 8, np.random.default_rng(0)
+    def toggled(A, u, v):
+        B = A.copy(); B[u, v] = B[v, u] = 1 - A[u, v]
+        return B
+    A = np.kron(np.eye(2, dtype=int), np.ones((size, size), int)) - np.eye(2*size, dtype=int)
+    pairs = [(A, toggled(A, 0, 1))]
+    for u, v in rng.permutation([(u, v) for u in range(size) for v in range(size, 2*size)]):
+        B = toggled(A, u, v)
+        if nonprivate_search(csr_array(B), .5, 1., Failures(1e-9), rng)[0] is None: break
+        A = B
+    G = planted_partition(24, 2, .9, .1, rng=3)[0].toarray()
+    return [(A, B), *pairs, (G, toggled(G, 4, 3))]
+
+# %% ../nbs/15_stability.ipynb #c055
+def audit_case():
+    "How to audit the stability release at epsilon = 1, delta = 1e-4, and the mutants that must be caught."
+    from dplit.audit import adversarial_graph_pairs
+    from dplit.noise import NoisyQueries
+    from dplit.refute import AuditCase, weak_run
+    def run(A, rng): return stability_release(csr_array(A), 2, 1., 1e-4, NoisyQueries(rng), nu=.5)
+    true_margin, pairs = nonprivate_margin, _audit_pairs()
+    mutants = {"noise/√2": weak_run(run), "no log(1/δ)": _mutant(run, release_threshold=lambda epsilon, delta: 1.),
+               "margin × 2": _mutant(run, nonprivate_margin=lambda *a: tuple(2*x for x in true_margin(*a))),
+               "careless search": _mutant(run, nonprivate_search=_careless_search)}
+    return AuditCase("stability", run, pairs + adversarial_graph_pairs(8, np.random.default_rng(0), random=1)[::4], epsilon=1., delta=1e-4, mutants=mutants,
+                     score=lambda labels: float(labels is not None), runs=(150, 5000), law_runs=600)

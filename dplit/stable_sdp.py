@@ -184,7 +184,7 @@ def _degree_corrected(A, k, mu, queries, tau, balance, sharp, share, progress, d
     M = project(p.t*A/np.outer(q, q), p.block, p.tolerance, rho=7*tau, progress=progress).matrix
     return _mirror(_noisy_upper(M, p.sensitivity, p.sigma, p.step, queries), n, d)/d.mean()
 
-# %% ../nbs/13_stable_sdp.ipynb #c053
+# %% ../nbs/13_stable_sdp.ipynb #c056
 def denoised(
     matrix,         # released symmetric matrix (n, n)
     n_clusters:int, # classes

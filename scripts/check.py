@@ -139,7 +139,7 @@ def check_filter():
     pairs = [("by @dong2022", "by {cite:t}`dong2022`"), ("[@a1, Theorem 3; see @b2]", "{cite:p}`a1{Theorem 3},{see}b2`"),
              ("@fig-x and Figure @fig-x", "{numref}`fig-x` and Figure {numref}`{number} <fig-x>`"),
              ("by @eq-x", "by Equation {eq}`eq-x`"), ("equation @eq-x", "equation {eq}`eq-x`"), ("[-@eq-x]", "{eq}`eq-x`"),
-             ("see @sec-x", "see {ref}`sec-x`"), ("`@fig-x` a@b.org", "`@fig-x` a@b.org"), ("$x_@y$", "$x_@y$"),
+             ("see @sec-x", "see {ref}`sec-x`"), ("[a](12_x.ipynb#sec-y)", "[a](#sec-y)"), ("`@fig-x` a@b.org", "`@fig-x` a@b.org"), ("$x_@y$", "$x_@y$"),
              ("a\n$$x$$ {#eq-x}\nb", "a\n\n\n$$\nx\n$$ (eq-x)\n\n\nb"), ("## T {#sec-x}", "(sec-x)=\n## T"),
              ("<details><summary>Solution</summary>\n\nx\n\n</details>", "\n:::::{dropdown} Solution\nx\n:::::\n")]
     problems += [f"{text!r} became {md(text)!r}, not {wanted!r}" for text, wanted in pairs if md(text) != wanted]

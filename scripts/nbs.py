@@ -39,6 +39,9 @@ def _execute(name, slow):
             for index, cell in enumerate(notebook.cells):
                 if cell.cell_type == "code" and (slow or not SKIPPED.search(cell.source)): client.execute_cell(cell, index)
     except CellExecutionError as error: return f"{path.name}: cell {index} failed, the file is unchanged\n{error}"
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):    # a warning names its cell by process, a difference at every run
+            if "text" in output: output["text"] = re.sub(r"\S*ipykernel_\d+/\d+\.py", "cell", output["text"])
     nbformat.write(notebook, path)
 
 
