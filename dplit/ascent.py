@@ -181,7 +181,8 @@ def feature_modes(release:FeatureRelease, # the private density
         points = np.clip(points + release.bandwidth*step/np.maximum(np.linalg.norm(step, axis=1, keepdims=True), 1), box.lo, box.hi)
     modes = merge_by_radius(points/release.bandwidth, .5)[0]*release.bandwidth
     modes, gap = _segment_persistence(release, modes[np.argsort(-release(modes))[:25]])
-    keep = slice(n_modes) if n_modes else (gap > 4*math.sqrt(2)*release.noise)
+    places = np.log(np.maximum(2*box.half/release.bandwidth, 1)).sum()
+    keep = slice(n_modes) if n_modes else (gap > math.sqrt(2*max(16, 2*(places + math.log(20))))*release.noise)
     return modes[keep], gap[keep]
 
 # %% ../nbs/34_ascent.ipynb #c035

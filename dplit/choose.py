@@ -11,6 +11,7 @@ __all__ = ['LAWS', 'FORECASTS', 'Guess', 'ShortfallLaw', 'record_budget', 'expec
 import math, warnings
 from dataclasses import dataclass
 import numpy as np
+from scipy.special import expit
 from .kmeans import KMeansTuning, lloyd_rounds
 from .kmeans_pure import PureTuning
 from .privacy import check_budget, check_choice, check_number, mu_from_budget
@@ -55,6 +56,15 @@ def record_budget(
     return mu_from_budget(epsilon, delta)/units
 
 # %% ../nbs/40_choose.ipynb #c010
+def _log_signal(n, d, k, epsilon, delta, method, units, guess):
+    "log x of the law, from checked public figures."
+    n, d, k = (check_number(name, v, 1, 2**62, integer=True) for name, v in (("n", n), ("d", d), ("k", k)))
+    if not isinstance(guess, Guess): raise ValueError(f"guess={guess!r}: must be a Guess")
+    budget, law = record_budget(epsilon, delta, method, units), LAWS[method]
+    return (math.log(n) + math.log(budget) + law.structure_power*math.log(min(max(guess.one_center - 1, .05), 10))
+            + law.fill_power*math.log(guess.fill) - law.log_scale - law.k_power*math.log(k) - law.d_power*math.log(d))
+
+# %% ../nbs/40_choose.ipynb #c011
 def expected_shortfall(
     n:int,                     # number of records; public, or a public guess
     d:int,                     # dimension
@@ -66,12 +76,10 @@ def expected_shortfall(
     guess:Guess=Guess(),       # what is publicly believed about the data
 )->float:                      # h in [0, 1]; reads no data
     "Expected shortfall of private k-means: 0 is as good as without privacy, 1 no better than one center."
-    n, d, k = (check_number(name, v, 1, integer=True) for name, v in (("n", n), ("d", d), ("k", k)))
-    budget, law = record_budget(epsilon, delta, method, units), LAWS[method]
-    strong = min(max(guess.one_center - 1, .05), 10)**law.structure_power*guess.fill**law.fill_power
-    return float(1/(1 + (n*budget*strong/(math.exp(law.log_scale)*k**law.k_power*d**law.d_power))**law.slope))
+    signal = _log_signal(n, d, k, epsilon, delta, method, units, guess)
+    return float(expit(-LAWS[method].slope*signal))
 
-# %% ../nbs/40_choose.ipynb #c021
+# %% ../nbs/40_choose.ipynb #c022
 def expected_cost_ratio(
     n:int,                     # number of records; public, or a public guess
     d:int,                     # dimension
@@ -82,10 +90,10 @@ def expected_cost_ratio(
     units:int=1,               # 2 for replace-one, times the records per person
     guess:Guess=Guess(),       # what is publicly believed about the data
 )->float:                      # expected cost over cost without privacy; reads no data
-    "Expected k-means cost ratio; 1 is as good as without privacy."
+    "Expected k-means cost ratio; 1 is as good as without privacy. Too low where the expected shortfall is near 1."
     return 1 + expected_shortfall(n, d, k, epsilon, delta, method, units, guess)*(guess.one_center - 1)
 
-# %% ../nbs/40_choose.ipynb #c022
+# %% ../nbs/40_choose.ipynb #c023
 def budget_needed(
     n:int,                     # number of records; public, or a public guess
     d:int,                     # dimension
@@ -103,7 +111,7 @@ def budget_needed(
     for _ in range(60): low, high = (low, math.sqrt(low*high)) if enough(math.sqrt(low*high)) else (math.sqrt(low*high), high)
     return high
 
-# %% ../nbs/40_choose.ipynb #c025
+# %% ../nbs/40_choose.ipynb #c026
 def expected_center_std(
     n:int,                     # number of records; public, or a public guess
     d:int,                     # dimension
@@ -115,6 +123,7 @@ def expected_center_std(
     radius:float=.5,           # public guess of the radius that holds 95 % of a cluster; box units
 )->float:                      # standard deviation of a coordinate; box units (the box is 2 wide); reads no data
     "Noise to expect in a coordinate of a released center."
+    n, d, k = (check_number(name, v, 1, 2**62, integer=True) for name, v in (("n", n), ("d", d), ("k", k)))
     b, radius = record_budget(epsilon, delta, check_choice("method", method, ("certified", "pure")), units), check_number("radius", radius, 0, low_open=True)
     if method == "certified":
         t = KMeansTuning(); T = lloyd_rounds(n, d, k, b*math.sqrt(t.lloyd), t); one = radius/(b*math.sqrt(t.lloyd*t.lloyd_split[0]/T))
@@ -122,11 +131,11 @@ def expected_center_std(
         t = PureTuning(); T = int(np.clip(t.lloyd_pace*b*t.lloyd*n/(d*k), 1, t.lloyd_rounds)); one = math.sqrt(2*d)*radius*T/(b*t.lloyd*t.lloyd_split[0])
     return one*k/n/math.sqrt(T//2 + 1)
 
-# %% ../nbs/40_choose.ipynb #c028
+# %% ../nbs/40_choose.ipynb #c029
 class AffordWarning(UserWarning):
     "The budget is expected to buy hardly more than one center."
 
-# %% ../nbs/40_choose.ipynb #c029
+# %% ../nbs/40_choose.ipynb #c030
 def warn_if_hopeless(
     n:int,                     # number of records; public, or a public guess: never the private size
     d:int,                     # dimension
@@ -140,12 +149,14 @@ def warn_if_hopeless(
     "Warn, from public figures, when private k-means is expected to be little better than one center."
     h = expected_shortfall(n, d, k, epsilon, delta, method, units, guess)
     if h <= .5: return False
-    enough = budget_needed(n, d, k, .1, delta, method, units, guess)
-    warnings.warn(f"n={n}, d={d}, k={k}, epsilon={epsilon}: {h:.0%} of the structure is expected to be lost to noise, hardly better than one center; "
-                  f"epsilon={enough:.2g} or {math.ceil(n*enough/epsilon):,} records would do", AffordWarning, stacklevel=2)
+    enough, law = budget_needed(n, d, k, .1, delta, method, units, guess), LAWS[method]
+    records = math.ceil(n*math.exp(math.log(9)/law.slope - _log_signal(n, d, k, epsilon, delta, method, units, guess)))   # h = .1 where x^s = 9
+    budget = "no epsilon up to 10,000" if enough == math.inf else f"epsilon={enough:.2g}"
+    warnings.warn(f"n={n}, d={d}, k={k}, epsilon={epsilon}: {h:.0%} of the structure is expected to be lost to noise, no better than one center, or worse; "
+                  f"{budget} or {records:,} records would do", AffordWarning, stacklevel=2)
     return True
 
-# %% ../nbs/40_choose.ipynb #c036
+# %% ../nbs/40_choose.ipynb #c037
 @dataclass(frozen=True)
 class Forecast:
     "What a method is expected to do at a budget."
@@ -154,10 +165,10 @@ class Forecast:
     error: float          # expected error in [0, 1]; 0 is as good as without privacy
     reason: str=""        # why it does not apply; error is then infinite
 
-# %% ../nbs/40_choose.ipynb #c037
+# %% ../nbs/40_choose.ipynb #c038
 FORECASTS = {"kmeans": {m: (lambda n, d, k, epsilon, delta=1e-6, units=1, guess=Guess(), m=m: expected_shortfall(n, d, k, epsilon, delta, m, units, guess)) for m in LAWS}}
 
-# %% ../nbs/40_choose.ipynb #c038
+# %% ../nbs/40_choose.ipynb #c039
 def register_forecast(
     task:str,      # such as "graph"
     method:str,    # name of the method
@@ -166,7 +177,7 @@ def register_forecast(
     "Add a method's forecast; the same name again replaces it."
     FORECASTS.setdefault(task, {})[method] = function
 
-# %% ../nbs/40_choose.ipynb #c039
+# %% ../nbs/40_choose.ipynb #c040
 def choose_method(
     task:str,      # a key of FORECASTS
     **public,      # public figures, such as n, d, k, epsilon, delta

@@ -31,7 +31,10 @@ def _node_list(
     nodes, # number of vertices, or the vertices in order; public
 )->list:   # vertices
     "The public vertex list; a repeated or missing vertex is an error."
+    if isinstance(nodes, (bool, str, bytes)) or not (isinstance(nodes, numbers.Integral) or hasattr(nodes, '__iter__')):
+        raise ValueError(f"nodes={nodes!r}: must be a list of vertices, or their number as an int")
     nodes = list(range(int(nodes))) if isinstance(nodes, numbers.Integral) else [x.item() if isinstance(x, np.generic) else x for x in nodes]
+    if any(getattr(x, '__hash__', None) is None for x in nodes): raise ValueError("nodes: every vertex must be hashable, such as a number or a string")
     if not nodes: raise ValueError("nodes is empty: a graph needs at least one vertex")
     if len(set(nodes)) < len(nodes): raise ValueError("nodes: every vertex must be named once; some are repeated")
     return nodes
@@ -41,7 +44,7 @@ def _from_matrix(
     M,  # (n, n) scipy.sparse or numpy; real or boolean entries
 )->sp.csr_array: # simple adjacency
     "Rule 2 on a matrix: a pair is an edge if an entry of either triangle is neither zero nor NaN."
-    if len(M.shape) != 2 or M.shape[0] != M.shape[1]: raise ValueError(f"graph: shape {M.shape}; an adjacency matrix must be square (n, n)")
+    if len(M.shape) != 2 or M.shape[0] != M.shape[1]: raise ValueError(f"graph: shape {M.shape}; an adjacency matrix must be square (n, n), and an array of edges needs nodes= (the vertices, or their number)")
     if M.dtype.kind not in 'biuf': raise ValueError(f"graph: dtype {M.dtype}; an adjacency matrix must be real or boolean")
     if sp.issparse(M): C = M.tocoo(); u, v, x = C.row, C.col, C.data
     else: u, v = np.nonzero(M); x = np.asarray(M)[u, v]
@@ -64,7 +67,7 @@ def _from_pairs(
     "The rules on an edge list; items that are no pair of listed vertices are no edge."
     place, ends = {x: i for i, x in enumerate(nodes)}, []
     for e in items:
-        if not isinstance(e, (tuple, list, np.ndarray)) or len(e) < 2 or (len(e) > 2 and not _weight_says_edge(e[2])): continue
+        if not (isinstance(e, (tuple, list)) or isinstance(e, np.ndarray) and e.ndim) or len(e) < 2 or (len(e) > 2 and not _weight_says_edge(e[2])): continue
         try: ends.append((place[e[0]], place[e[1]]))
         except (KeyError, TypeError): pass
     u, v = np.array(ends, np.int64).reshape(-1, 2).T
@@ -96,7 +99,7 @@ def as_graph(
         nodes = _node_list(graph.nodes) if nodes is None else nodes
         return nodes, _from_pairs(graph.edges(data='weight', default=1), nodes)
     array = isinstance(graph, np.ndarray)
-    pairs = array and nodes is not None and len(nodes) != 2 and graph.ndim == 2 and graph.shape[1] == 2
+    pairs = array and nodes is not None and graph.ndim == 2 and graph.shape[1] in (2, 3) and graph.shape[1] != len(nodes)
     if sp.issparse(graph) or array and not pairs:
         A = _from_matrix(graph)
         if nodes is not None and len(nodes) != A.shape[0]: raise ValueError(f"nodes names {len(nodes)} vertices but the matrix has shape {A.shape}")
@@ -107,18 +110,20 @@ def as_graph(
 def _edges(
     graph,      # edge list, array of two columns, or table
     nodes,      # vertices in order, or None
-    array=False,# whether graph is a numpy array of two columns
+    array=False,# whether graph is a numpy array of two or three columns
 )->tuple:       # (nodes, simple adjacency)
     "Read edges; refuse them without their vertex list."
     if isinstance(graph, (str, bytes, dict)) or not hasattr(graph, '__iter__'):
         raise ValueError(f"graph has type {type(graph).__name__}: give a networkx graph, a matrix, or edges with nodes=")
     if nodes is None: raise ValueError("nodes=None: an edge list needs nodes= (the vertices, or their number), because the vertices it mentions are those with an edge")
+    if array and graph.shape[1] == 3 and graph.dtype.kind not in 'biufO': raise ValueError(f"graph: dtype {graph.dtype}; weights must be numbers: give a table with a column weight")
     if array: return nodes, _from_columns(graph.T, nodes)
     if not hasattr(graph, 'columns'): return nodes, _from_pairs(graph, nodes)
     names = list(graph.columns)
-    if len(names) < 2: raise ValueError(f"graph: a table of edges needs two columns; it has {names}")
-    ends = ['source', 'target'] if {'source', 'target'} <= set(names) else names[:2]
-    return nodes, _from_columns([graph[c].to_numpy() for c in ends + ['weight'] * ('weight' in names and 'weight' not in ends)], nodes)
+    if names == nodes: raise ValueError("graph: a table whose columns are the vertices is an adjacency matrix; pass it as an array, graph.to_numpy()")
+    ends = ['source', 'target'] if {'source', 'target'} <= set(names) else [c for c in names if c != 'weight'][:2]
+    if len(ends) < 2: raise ValueError(f"graph: a table of edges needs two columns for the ends; it has {names}")
+    return nodes, _from_columns([graph[c].to_numpy() for c in ends + ['weight'] * ('weight' in names)], nodes)
 
 # %% ../nbs/04_graphs.ipynb #c032
 def check_dense_memory(

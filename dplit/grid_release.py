@@ -89,6 +89,7 @@ def _contract(release, rows):
 def _density(self:GridRelease, points):
     "Released density at points (m, d); per data volume; noise can make it negative."
     points = np.atleast_2d(np.asarray(points, float))
+    if points.shape[1] != len(self.axes): raise ValueError(f"points must have {len(self.axes)} columns, one per feature; got shape {points.shape}")
     parts = [_contract(self, [j[0] for j in _jets(self, points[a:a + 2048])]) for a in range(0, len(points), 2048)]
     return np.concatenate(parts) if parts else np.zeros(0)
 GridRelease.__call__ = _density

@@ -14,10 +14,11 @@ import numpy as np
 from sklearn.base import ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 from .estimator import PrivateEstimator, group_size
-from .kmeans import KMeansRelease, KMeansTuning, least_mu, low_signal, private_kmeans, radius_doubt
+from .kmeans import KMeansRelease, low_signal, private_kmeans, radius_doubt
 from .kmeans_help import Share, candidate_solutions, choose_clusters, private_bounds
 from .kmeans_published import dplloyd, predpk
 from .kmeans_pure import PureTuning, pure_kmeans
+from .kmeans_tuning import KMeansTuning, least_mu
 from .points import as_box, as_table, blocks, box_scale, box_unscale, grid_bits, nearest, nonprivate_cost, snap, snap_centers
 from .privacy import Event, check_budget, check_choice, check_number, mu_from_budget
 
@@ -197,7 +198,7 @@ def _fit(self:KMeans,
     self.n_features_in_, self.bounds_, self.n_clusters_, self.n_iter_, self.n_records_ = box.d, box, k, out.rounds, out.n_records
     self.cluster_centers_, self.center_std_ = box_unscale(out.centers, box), out.center_std[:, None]*box.half
     self.cluster_sizes_, self.cluster_size_std_, self.n_records_std_ = out.sizes, out.size_std, out.n_records_std
-    self.low_signal_ = bool(method.weak(out.n_records, box.d, k, _unit_budget(self, method)) or (out.sizes < 2*out.size_std).any())
+    self.low_signal_ = bool(method.weak(out.n_records, box.d, k, _unit_budget(self, method)) or (out.sizes < 2*out.size_std).any() or (out.center_std > .25).any())
     return self
 KMeans.fit = _fit
 

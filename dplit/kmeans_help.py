@@ -9,7 +9,7 @@ __all__ = ['Share', 'bin_counts', 'private_bounds', 'candidate_solutions', 'sepa
 import math
 from dataclasses import dataclass
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import erf, log_ndtr, ndtr, ndtri
 from .noise import NoisyQueries
 from .points import Box, GridPoints, blocks, box_scale, snap_centers
 from .privacy import check_number
@@ -26,11 +26,13 @@ class Share:
         name, value = ("mu", self.mu) if self.epsilon is None else ("epsilon", self.epsilon)
         check_number(name, value, 0, low_open=True)
     def part(self, share):  # the budget of a share in (0, 1]
+        check_number("share", share, 0, 1, low_open=True)
         return Share(mu=self.mu*math.sqrt(share)) if self.epsilon is None else Share(epsilon=self.epsilon*share*(1 - 2.**-48))
     @property
     def one_choice(self):   # pure epsilon of one exponential-mechanism choice within this budget
         if self.epsilon is not None: return self.epsilon
-        return float(np.log(ndtr(self.mu/2)) - np.log(ndtr(-self.mu/2)))*(1 - 1e-9)
+        m = self.mu/2; exact = math.log1p(erf(m/math.sqrt(2))/ndtr(-m)) if m < 1 else log_ndtr(m) - log_ndtr(-m)
+        return float(min(exact, 699.))*(1 - 1e-9)     # a larger epsilon buys nothing more
 
 # %% ../nbs/23_kmeans_help.ipynb #c009
 def bin_counts(
@@ -59,7 +61,7 @@ def _tighten(box, believed):
     "The box around the believed bins (d, b), one bin wider on either side; unchanged where none is believed."
     lo, hi, bins = box.lo.copy(), box.hi.copy(), believed.shape[1]
     for j, b in enumerate(believed):
-        width, at = 2*box.half[j]/bins, np.flatnonzero(b)
+        width, at = 2*(box.half[j]/bins), np.flatnonzero(b)
         new = (max(lo[j], lo[j] + (at[0] - 1)*width), min(hi[j], lo[j] + (at[-1] + 2)*width)) if len(at) else (lo[j], hi[j])
         if new[1]/2 - new[0]/2 > 0: lo[j], hi[j] = new          # never an empty box, whatever the rounding
     return Box(lo, hi)

@@ -17,6 +17,22 @@ from .privacy import check_number
 from .seeding import ball_candidates, weighted_kmeans
 
 # %% ../nbs/23_kmeans_pure.ipynb #c006
+_RANGES = {"zoom_factor": (1.001, 10), "clip_factor": (1.001, 10), "zoom_out": (1e-6, 1 - 1e-6), "votes_per_sd": (1e-3, 1e6), "grid_per_sd": (1e-3, 1e6), "win": (0, 1e6), "over_cells": (1, 1000),
+           "over_density": (0, 1e6), "lloyd_pace": (0, 1e6), "size_spread": (1e-3, 1e3), "reach": (.1, 100)}
+
+def _check_pure(t):
+    "Every constant, so that none can fail after the budget is spent."
+    for parts, count in (((t.zoom, t.votes, t.overseed, t.lloyd), 4), (t.zoom_split, 4), (t.over_split, 2), (t.lloyd_split, 2)):
+        if len(parts) != count or min(parts) <= 0 or not math.isclose(sum(parts), 1, rel_tol=1e-13): raise ValueError(f"tuning: {count} shares must be positive and sum to 1; got {parts}")
+    for name in ("zoom_levels", "clip_levels", "lloyd_rounds", "starts"): check_number(f"tuning: {name}", getattr(t, name), 1, 1000, integer=True)
+    for name, (low, high) in _RANGES.items(): check_number(f"tuning: {name}", getattr(t, name), low, high)
+    for name, count in (("candidates", 3), ("clip_out", 2)):
+        if not isinstance(getattr(t, name), tuple) or len(getattr(t, name)) != count: raise ValueError(f"tuning: {name}={getattr(t, name)!r}: must be a tuple of {count} numbers")
+    for v in t.clip_out: check_number("tuning: clip_out", v, 0, 1, True, True)
+    low, high, _ = [check_number("tuning: candidates", v, 1, 10**6, integer=True) for v in t.candidates]
+    check_number("tuning: candidates, at most per center", high, low)
+
+# %% ../nbs/23_kmeans_pure.ipynb #c007
 @dataclass(frozen=True)
 class PureTuning:
     "Public constants of the pure k-means; chosen on synthetic blobs."
@@ -41,11 +57,9 @@ class PureTuning:
     size_spread: float=.5                   # see `believed_sizes`
     reach: float=1.35                       # centers stay in a ball this much wider
     starts: int=8                           # k-means++ starts on the summary; costs nothing
-    def __post_init__(self):
-        for parts in ((self.zoom, self.votes, self.overseed, self.lloyd), self.zoom_split, self.over_split, self.lloyd_split):
-            if min(parts) <= 0 or not math.isclose(sum(parts), 1, rel_tol=1e-12): raise ValueError(f"tuning: shares must be positive and sum to 1; got {parts}")
+    def __post_init__(self): _check_pure(self)
 
-# %% ../nbs/23_kmeans_pure.ipynb #c009
+# %% ../nbs/23_kmeans_pure.ipynb #c010
 def shell_counts(
     points:GridPoints,       # records (n, d)
     cells:np.ndarray,        # centers on the grid (k, d), from `snap_centers`
@@ -60,7 +74,7 @@ def shell_counts(
     exact = np.bincount(labels*(m + 1) + shell, minlength=k*(m + 1)).reshape(k, m + 1).astype(np.int64)
     return queries.laplace(exact, 1/epsilon*(1 + 2.**-50), 1., label=label), math.sqrt(2)/epsilon, labels, dist2
 
-# %% ../nbs/23_kmeans_pure.ipynb #c010
+# %% ../nbs/23_kmeans_pure.ipynb #c011
 def shell_radius(
     shells:np.ndarray,   # noisy counts (k, m+1)
     radii,               # the radii (m,); box units
@@ -71,7 +85,7 @@ def shell_radius(
     fits = np.flatnonzero(beyond <= outside)
     return float(radii[fits[0]]) if len(fits) else float(radii[-1])
 
-# %% ../nbs/23_kmeans_pure.ipynb #c011
+# %% ../nbs/23_kmeans_pure.ipynb #c012
 def laplace_sums(
     points:GridPoints,       # records (n, d)
     cells:np.ndarray,        # centers on the grid (k, d)
@@ -87,7 +101,7 @@ def laplace_sums(
     exact = cell_sums(points, cells, labels, dist2, R)
     return queries.laplace(exact, l1/epsilon*(1 + 2.**-50), l1, points.unit, label), math.sqrt(2)*l1/epsilon
 
-# %% ../nbs/23_kmeans_pure.ipynb #c015
+# %% ../nbs/23_kmeans_pure.ipynb #c016
 def pure_zoom(
     points:GridPoints,       # records (n, d)
     k:int,                   # number of clusters
@@ -109,7 +123,7 @@ def pure_zoom(
     center = np.clip(cells*unit + shrink(total/n, np.array([sd/n]), d - 2), -1, 1)
     return Ball(center[0], radius, n, t.reach)
 
-# %% ../nbs/23_kmeans_pure.ipynb #c017
+# %% ../nbs/23_kmeans_pure.ipynb #c018
 def _candidates(ball, k, per, t, gen):
     "Public candidates in the ball: a grid for d <= 2, else random."
     d, (low, high, cap) = len(ball.center), t.candidates
@@ -118,7 +132,7 @@ def _candidates(ball, k, per, t, gen):
     axis = (2*np.arange(side) + 1)/side - 1
     return ball.center + 1.1*ball.radius*np.stack(np.meshgrid(*[axis]*d), -1).reshape(-1, d)
 
-# %% ../nbs/23_kmeans_pure.ipynb #c018
+# %% ../nbs/23_kmeans_pure.ipynb #c019
 def pure_votes(
     points:GridPoints,         # records (n, d)
     ball:Ball,                 # from `pure_zoom`
@@ -133,7 +147,7 @@ def pure_votes(
     votes, sd, *_ = shell_counts(points, snap_centers(x, points.unit), [], epsilon, queries, "votes")
     return x, np.where(votes[:, 0] > tuning.win*sd, votes[:, 0], 0.)
 
-# %% ../nbs/23_kmeans_pure.ipynb #c021
+# %% ../nbs/23_kmeans_pure.ipynb #c022
 def _cell_step(points, x, ball, out, for_sums, for_shells, queries, label, t):
     "Shells, clip radius and sums of one partition: cells, noisy sums, their sd, noisy counts, their sd."
     radii = ball.radius*t.clip_factor**np.arange(1. - t.clip_levels, 1.); cells = snap_centers(x, points.unit)
@@ -141,7 +155,7 @@ def _cell_step(points, x, ball, out, for_sums, for_shells, queries, label, t):
     S, sum_sd = laplace_sums(points, cells, labels, dist2, shell_radius(H, radii, out*ball.n), for_sums, queries, f"{label} sums")
     return cells*points.unit, S, sum_sd, H.sum(1), sd*math.sqrt(H.shape[1])
 
-# %% ../nbs/23_kmeans_pure.ipynb #c022
+# %% ../nbs/23_kmeans_pure.ipynb #c023
 def pure_overseed(
     points:GridPoints,         # records (n, d)
     ball:Ball,                 # from `pure_zoom`
@@ -161,7 +175,7 @@ def pure_overseed(
     floor = np.maximum(counts, 2*sd)                                   # only for dividing
     return ball.clip(at + shrink(S/floor[:, None], sum_sd/floor, d)), np.where(counts > sd, counts, 0.)
 
-# %% ../nbs/23_kmeans_pure.ipynb #c025
+# %% ../nbs/23_kmeans_pure.ipynb #c026
 def pure_round(
     points:GridPoints,       # records (n, d)
     ball:Ball,               # from `pure_zoom`
@@ -177,7 +191,7 @@ def pure_round(
     size = believed_sizes([*history, (counts, sd)], ball.n/k, t.size_spread)
     return ball.clip(at + shrink(S/size[:, None], sum_sd/size, d)), sum_sd/size, counts, sd
 
-# %% ../nbs/23_kmeans_pure.ipynb #c027
+# %% ../nbs/23_kmeans_pure.ipynb #c028
 def pure_kmeans(
     Z:np.ndarray,                       # records (n, d) in [-1, 1], from `box_scale`; box units
     n_clusters:int,                     # number of centers k; >= 1; public
@@ -198,7 +212,7 @@ def pure_kmeans(
     centers, std, sizes, size_std = average_iterates(rounds)
     return KMeansRelease(ball.clip(centers), std, sizes, size_std, ball.n, T, dict(ball=ball, votes=(x, votes), summary=(y, weight), start=start))
 
-# %% ../nbs/23_kmeans_pure.ipynb #c033
+# %% ../nbs/23_kmeans_pure.ipynb #c034
 def audit_case():   # an AuditCase for `dplit.refute.run_suite`
     "How to audit `pure_kmeans`, and the mutant that must be caught."
     from dplit.audit import adversarial_pairs

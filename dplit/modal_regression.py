@@ -105,7 +105,8 @@ class ModalRegression(PrivateEstimator):
 def _column(X, name):
     "One numeric column (n,), from a vector or a table with one column."
     if isinstance(X, (list, tuple)): return as_table(list(X), ([-1.], [1.]))[0][:, 0]      # cells that are no numbers are missing
-    table = as_table(X if hasattr(X, "columns") or np.ndim(X) != 1 else np.reshape(np.asarray(X), (-1, 1)))[0]
+    try: table = as_table(X if hasattr(X, "columns") or np.ndim(X) != 1 else np.reshape(np.asarray(X), (-1, 1)))[0]
+    except ValueError as e: raise ValueError(str(e).replace("X", name)) from None
     if table.shape[1] != 1: raise ValueError(f"{name} must have one column; got {table.shape[1]}")
     return table[:, 0]
 
@@ -120,9 +121,9 @@ def _check_regression(model, X, y):
     for name in ("bandwidth", "scale"):
         value = getattr(model, name)
         if isinstance(value, str): check_choice(name, value, ("rule", "private") if name == "bandwidth" else ())
-        elif value is not None:
+        elif value is not None or name == "bandwidth":
             for v in np.atleast_1d(np.asarray(value, object)): check_number(name, v, 0, low_open=True)
-            if np.size(value) > 2: raise ValueError(f"{name}={value!r}: must be a number, or one for x and one for y")
+            if np.size(value) not in (1, 2): raise ValueError(f"{name}={value!r}: must be a number, or one for x and one for y")
     delta = (0. if model.method == "histogram" else 1e-6) if model.delta is None else model.delta
     check_budget(model.epsilon, delta)
     if delta == 0 and model.method != "histogram": raise ValueError(f"delta=0: method {model.method!r} draws Gaussian noise and needs delta > 0, such as 1e-6")
