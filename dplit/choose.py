@@ -151,9 +151,9 @@ def warn_if_hopeless(
     if h <= .5: return False
     enough, law = budget_needed(n, d, k, .1, delta, method, units, guess), LAWS[method]
     records = math.ceil(n*math.exp(math.log(9)/law.slope - _log_signal(n, d, k, epsilon, delta, method, units, guess)))   # h = .1 where x^s = 9
-    budget = "no epsilon up to 10,000" if enough == math.inf else f"epsilon={enough:.2g}"
+    hint = "no epsilon up to 10,000 would do, but " if enough == math.inf else f"epsilon={enough:.2g} would do, or "
     warnings.warn(f"n={n}, d={d}, k={k}, epsilon={epsilon}: {h:.0%} of the structure is expected to be lost to noise, no better than one center, or worse; "
-                  f"{budget} or {records:,} records would do", AffordWarning, stacklevel=2)
+                  f"{hint}{records:,} records", AffordWarning, stacklevel=2)
     return True
 
 # %% ../nbs/40_choose.ipynb #c037

@@ -30,7 +30,7 @@ def predicted_strength(
     noise = math.hypot(flip_noise(epsilon), math.sqrt(density*(1 - density)))
     return n*(1 - contrast)*p/k/(2*max(noise, 1e-300)*math.sqrt(n))
 
-# %% ../nbs/19_graph_clustering.ipynb #c009
+# %% ../nbs/19_graph_clustering.ipynb #c010
 def refine_share(
     n:int,          # number of vertices; public
     n_clusters:int, # classes; public
@@ -43,7 +43,7 @@ def refine_share(
     if strength < .75 + 50*n_clusters/n or flip_noise(epsilon) < 1.4*math.sqrt(density*(1 - density)): return 0.
     return .2 if strength < 1.1 else .3
 
-# %% ../nbs/19_graph_clustering.ipynb #c015
+# %% ../nbs/19_graph_clustering.ipynb #c016
 def choose_method(
     n:int,             # vertices; public
     n_clusters:int,    # classes; public
@@ -59,11 +59,11 @@ def choose_method(
     unsure = predicted_strength(n, n_clusters, edges, epsilon) < 1.5
     return "stability-or-flip" if n_clusters == 2 and unsure and stability_expected(n, edges, epsilon/2, delta) else "edge-flip"
 
-# %% ../nbs/19_graph_clustering.ipynb #c018
+# %% ../nbs/19_graph_clustering.ipynb #c019
 def _edge_flip(A, k, release, epsilon, delta, refine, options):
     return edge_flip_clustering(A, k, epsilon, release.queries, release.rng, 0. if refine == "auto" else refine, **options)
 
-# %% ../nbs/19_graph_clustering.ipynb #c019
+# %% ../nbs/19_graph_clustering.ipynb #c020
 def _from_matrix(A, k, release, mu, refine, noisy, entry_noise):
     "Labels from a released matrix; `refine` is the share of mu² already set aside."
     embedding = spectral_embedding(noisy, k)
@@ -71,14 +71,14 @@ def _from_matrix(A, k, release, mu, refine, noisy, entry_noise):
     if refine: labels = refine_labels(A, None, labels, k, entry_noise, release.queries, mu=mu*math.sqrt(refine))
     return labels, embedding
 
-# %% ../nbs/19_graph_clustering.ipynb #c020
+# %% ../nbs/19_graph_clustering.ipynb #c021
 def _gaussian(A, k, release, epsilon, delta, refine, options):
     from dplit.stable_sdp import gaussian_adjacency
     mu, share = mu_from_budget(epsilon, delta), 0. if refine == "auto" else refine
     first = mu*math.sqrt(1 - share)
     return _from_matrix(A, k, release, mu, share, gaussian_adjacency(A, first, release.queries), 1/first)
 
-# %% ../nbs/19_graph_clustering.ipynb #c021
+# %% ../nbs/19_graph_clustering.ipynb #c022
 def _stable_sdp(A, k, release, epsilon, delta, refine, options):
     from dplit.stable_sdp import stable_sdp_release
     mu, share = mu_from_budget(epsilon, delta), 0. if refine == "auto" else refine
@@ -86,23 +86,23 @@ def _stable_sdp(A, k, release, epsilon, delta, refine, options):
     noisy = stable_sdp_release(A, k, first, release.queries, **options)
     return _from_matrix(A, k, release, mu, share, noisy, float(np.std(noisy)))
 
-# %% ../nbs/19_graph_clustering.ipynb #c023
+# %% ../nbs/19_graph_clustering.ipynb #c024
 def _stability_or_flip(A, k, release, epsilon, delta, refine, options):
     labels, embedding = stability_method(A, k, release, epsilon/2, delta, refine, options)
     if labels is not None: return labels, embedding
     return _edge_flip(A, k, release, epsilon/2, delta, refine, {})
 
-# %% ../nbs/19_graph_clustering.ipynb #c024
+# %% ../nbs/19_graph_clustering.ipynb #c025
 def _published(A, k, release, epsilon, delta, refine, options):
     from dplit.graph_published import published_clustering
     return published_clustering(A, k, epsilon, delta, release.queries, release.rng, **options)
 
-# %% ../nbs/19_graph_clustering.ipynb #c025
+# %% ../nbs/19_graph_clustering.ipynb #c026
 def _randomized_response(A, k, release, epsilon, delta, refine, options):
     from dplit.graph_published import randomized_response_clustering
     return randomized_response_clustering(A, k, epsilon, 0., release.queries, release.rng, **options)
 
-# %% ../nbs/19_graph_clustering.ipynb #c026
+# %% ../nbs/19_graph_clustering.ipynb #c027
 _STABILITY = dict(nu=(0, 1), tau=(0, 1e6))
 _SDP = dict(tau=(0, 1e6), balance=(1, 1e6), share=(0, 1), edge_share=(0, 1), sharp=bool, degree_corrected=bool, progress=bool)
 METHODS = {
@@ -116,7 +116,7 @@ METHODS = {
     "published": dict(run=_published, pure=False, origin="published", status="broken", counterexample="17_graph_errata#sec-e1", options=dict(b=(0, 1), c=(0, 1e9))),
 }
 
-# %% ../nbs/19_graph_clustering.ipynb #c028
+# %% ../nbs/19_graph_clustering.ipynb #c029
 def check_options(
     method:str, # a key of METHODS
     options,    # dict of public parameters, or None
@@ -131,7 +131,7 @@ def check_options(
         if rule is not bool: check_number(name, value, *rule, low_open=rule[0] == 0, high_open=rule[1] == 1)
     return options
 
-# %% ../nbs/19_graph_clustering.ipynb #c031
+# %% ../nbs/19_graph_clustering.ipynb #c032
 class GraphClustering(PrivateEstimator):
     "Communities of a graph under edge differential privacy; the labels are the release (19_graph_clustering)."
     def __init__(self,
@@ -149,7 +149,7 @@ class GraphClustering(PrivateEstimator):
         self.n_clusters, self.epsilon, self.delta, self.method, self.refine = n_clusters, epsilon, delta, method, refine
         self.options, self.max_memory, self.ledger, self.random_state = options, max_memory, ledger, random_state
 
-# %% ../nbs/19_graph_clustering.ipynb #c033
+# %% ../nbs/19_graph_clustering.ipynb #c034
 def _plan(self:GraphClustering, n):
     "Validate against public facts; returns (k, delta, refine)."
     check_choice("method", self.method, METHODS)
@@ -165,13 +165,13 @@ def _plan(self:GraphClustering, n):
     return k, delta, refine
 GraphClustering._plan = _plan
 
-# %% ../nbs/19_graph_clustering.ipynb #c035
+# %% ../nbs/19_graph_clustering.ipynb #c036
 def _planned(method, epsilon, delta):
     "The event that bounds everything a method may draw."
     if not delta: return [Event.pure(epsilon)]
     return [Event.approx(epsilon, delta) if METHODS[method].get("mixed") else Event.gaussian(1/mu_from_budget(epsilon, delta))]
 
-# %% ../nbs/19_graph_clustering.ipynb #c037
+# %% ../nbs/19_graph_clustering.ipynb #c038
 def _branch(self:GraphClustering, A, k, release, delta, refine):
     "(method, budget left, refine, options): what to run, from public figures and a noisy edge count (1 % of epsilon)."
     n, method, options, epsilon = A.shape[0], self.method, dict(self.options or {}), self.epsilon
@@ -186,7 +186,7 @@ def _branch(self:GraphClustering, A, k, release, delta, refine):
     return method, epsilon, refine, options
 GraphClustering._branch = _branch
 
-# %% ../nbs/19_graph_clustering.ipynb #c038
+# %% ../nbs/19_graph_clustering.ipynb #c039
 def canonical_labels(
     labels, # any integer labels, (n,), or None: no answer
 )->np.ndarray: # the same partition, numbered by first appearance; or None
@@ -195,7 +195,7 @@ def canonical_labels(
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse]
 
-# %% ../nbs/19_graph_clustering.ipynb #c040
+# %% ../nbs/19_graph_clustering.ipynb #c041
 def fit(self:GraphClustering,
     graph,       # networkx graph, scipy.sparse or dense matrix (n, n), or edges with nodes=
     y=None,      # ignored
@@ -216,7 +216,7 @@ def fit(self:GraphClustering,
     return self
 GraphClustering.fit = fit
 
-# %% ../nbs/19_graph_clustering.ipynb #c041
+# %% ../nbs/19_graph_clustering.ipynb #c042
 def fit_predict(self:GraphClustering,
     graph,       # as in fit
     y=None,      # ignored
@@ -226,7 +226,7 @@ def fit_predict(self:GraphClustering,
     return self.fit(graph, nodes=nodes).labels_
 GraphClustering.fit_predict = fit_predict
 
-# %% ../nbs/19_graph_clustering.ipynb #c042
+# %% ../nbs/19_graph_clustering.ipynb #c043
 def plot(self:GraphClustering,
     ax=None, # matplotlib axis
 ):           # the axis

@@ -82,7 +82,7 @@ class Ledger:
         adjacency:str="add-remove",   # the one relation of this ledger
         path=None,                    # file of the book; None keeps it in memory
         accounting:str="gaussian",    # "gaussian" or "zcdp": the filter beside the pure one
-        approx_delta:float|None=None, # share of delta for approx events; None: what the first release asks for
+        approx_delta:float|None=None, # share of delta for approx events; None: settled by the first release
         allow_seeded:bool=False,      # accept releases drawn with a fixed seed
         allow_unproven:bool=False,    # accept unproven and broken mechanisms at the cost they claim
         max_records_per_person:int=1, # records of one person that the total covers together
@@ -153,19 +153,26 @@ def _apply(self:Ledger, record):
     names = ("mechanism", "partition", "cell", "seeded", "status", "protects")
     entry = Entry(len(self._entries), planned=events, **{name: record[name] for name in names})
     if bool(entry.partition) != bool(entry.cell): raise ValueError("partition and cell go together")
-    if self.approx_delta is None and not self._entries: self._reserved = compose(events).delta0
+    if self.approx_delta is None and not self._entries: self._reserved = self._reserve(entry)
     self._entries.append(entry)
     _add_entry(self._groups, entry)
 Ledger._apply = _apply
 
 # %% ../nbs/06_ledger.ipynb #c022
+def _reserve(self:Ledger, first):
+    "Share of delta for approx events when the first release decides: none without such an event, else half or what it needs."
+    need = compose(first.planned).delta0
+    return min(max(need, self.delta/2), self.delta) if need else 0.
+Ledger._reserve = _reserve
+
+# %% ../nbs/06_ledger.ipynb #c023
 def _fits(self:Ledger, entry):
     "Does the total stay under the cap with one more entry?"
     if self.epsilon is None: return True
     groups = {p: {c: list(sums) for c, sums in cells.items()} for p, cells in self._groups.items()}
     cost, slack = _sum_groups(_add_entry(groups, entry)), 1 + 1e-12
     settled = self.approx_delta is not None or self._entries
-    reserved = self._reserved if settled else min(cost.delta0, self.delta)
+    reserved = self._reserved if settled else self._reserve(entry)
     if cost.delta0 > reserved*slack: return False
     if cost.pure_epsilon <= self.epsilon*slack: return True
     left = self.delta - reserved
@@ -174,7 +181,7 @@ def _fits(self:Ledger, entry):
     return Composition(math.inf, math.inf, cost.rho, 0.).epsilon(left) <= self.epsilon*slack
 Ledger._fits = _fits
 
-# %% ../nbs/06_ledger.ipynb #c023
+# %% ../nbs/06_ledger.ipynb #c024
 def _check_spend(self:Ledger, mechanism, adjacency, seeded, partition, cell, status, protects):
     "Refuse what this ledger does not take, whatever it costs."
     capped = self.epsilon is not None
@@ -188,7 +195,7 @@ def _check_spend(self:Ledger, mechanism, adjacency, seeded, partition, cell, sta
         raise ValueError(f"max_records_per_person={protects}: this ledger adds up losses of a person with {self.max_records_per_person} records")
 Ledger._check_spend = _check_spend
 
-# %% ../nbs/06_ledger.ipynb #c024
+# %% ../nbs/06_ledger.ipynb #c025
 def spend(self:Ledger,
     mechanism:str,          # name of the algorithm
     events,                 # Events it may draw, fixed beforehand
@@ -207,13 +214,14 @@ def spend(self:Ledger,
         entry = Entry(len(self._entries), planned=tuple(events), **{k: v for k, v in record.items() if k != "events"})
         if not self._fits(entry):
             hint = "; the ledger has delta=0, which only pure releases fit" if not self.delta else ""
+            if compose(events).delta0: hint += f"; approx_delta={self._reserved:g} of delta is set aside for releases of this kind, see Ledger(approx_delta=...)"
             raise ValueError(f"epsilon, delta: {mechanism} does not fit under the cap ({self.epsilon:g}, {self.delta:g}); {self._left()}{hint}; nothing was spent")
         if book: self._append(book, record)
         self._apply(record)
         return entry.number
 Ledger.spend = spend
 
-# %% ../nbs/06_ledger.ipynb #c025
+# %% ../nbs/06_ledger.ipynb #c026
 def record(self:Ledger,
     number:int, # what `spend` returned
     events,     # Events really drawn
@@ -228,7 +236,7 @@ def record(self:Ledger,
         self._apply({"drawn": number, "events": events})
 Ledger.record = record
 
-# %% ../nbs/06_ledger.ipynb #c026
+# %% ../nbs/06_ledger.ipynb #c027
 @dataclass(frozen=True)
 class Remaining:
     "What one more release may spend."
@@ -237,7 +245,7 @@ class Remaining:
     epsilon: float      # the same at the ledger's delta
     def __str__(self): return f"left: pure epsilon {self.pure_epsilon:.4g}, or Gaussian mu {self.mu:.4g} (epsilon {self.epsilon:.4g})"
 
-# %% ../nbs/06_ledger.ipynb #c027
+# %% ../nbs/06_ledger.ipynb #c028
 def _left(self:Ledger):
     "What is left, from the sums in memory."
     if self.epsilon is None: return Remaining(math.inf, math.inf, math.inf)
@@ -252,13 +260,13 @@ def _left(self:Ledger):
     return Remaining(max(0., self.epsilon - cost.pure_epsilon), mu, epsilon_from_mu(mu, left) if mu > 0 else 0.)
 Ledger._left = _left
 
-# %% ../nbs/06_ledger.ipynb #c028
+# %% ../nbs/06_ledger.ipynb #c029
 def remaining(self:Ledger)->Remaining:
     "What is left under the cap, in each currency (not both at once)."
     with self._locked(): return self._left()
 Ledger.remaining = remaining
 
-# %% ../nbs/06_ledger.ipynb #c029
+# %% ../nbs/06_ledger.ipynb #c030
 def spent(self:Ledger,
     drawn:bool=False, # recompute from the noise drawn instead of the plans
 )->Composition:
@@ -266,25 +274,25 @@ def spent(self:Ledger,
     with self._locked(): return total_cost(self._entries, drawn)
 Ledger.spent = spent
 
-# %% ../nbs/06_ledger.ipynb #c030
+# %% ../nbs/06_ledger.ipynb #c031
 @property
 def entries(self:Ledger)->tuple:
     "The accepted releases, in order."
     with self._locked(): return tuple(self._entries)
 Ledger.entries = entries
 
-# %% ../nbs/06_ledger.ipynb #c048
+# %% ../nbs/06_ledger.ipynb #c049
 def _refuse(self:Ledger, *args):
     raise TypeError("a Ledger cannot be copied or pickled: a copy would spend the same budget twice; share the object, or open one path= in every process")
 Ledger.__copy__ = Ledger.__deepcopy__ = Ledger.__reduce_ex__ = _refuse
 
-# %% ../nbs/06_ledger.ipynb #c049
+# %% ../nbs/06_ledger.ipynb #c050
 def _itself(self:Ledger):
     "scikit-learn's clone keeps the ledger itself."
     return self
 Ledger.__sklearn_clone__ = _itself
 
-# %% ../nbs/06_ledger.ipynb #c050
+# %% ../nbs/06_ledger.ipynb #c051
 def _ledger_repr(self:Ledger):
     cap = "no cap" if self.epsilon is None else f"epsilon={self.epsilon:g}, delta={self.delta:g}"
     return f"Ledger({cap}, adjacency={self.adjacency!r}, {len(self._entries)} releases; {self.remaining()})"

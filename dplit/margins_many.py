@@ -18,9 +18,9 @@ def strength(
     n:int,          # vertices; public
     n_clusters:int, # classes; public
 )->float:           # t
-    "The largest t up to n for which the projection can be certified to .45 whatever the edges."
+    "About n/10, but no more than lets the projection be certified to .45 whatever the edges."
     floor = floor_tolerance(BlockSet(np.ones(n), float(n*n), 1/n_clusters), n*n*n/2)
-    return n*min(1., (.45/floor)**2)
+    return min(n, max(30., n/10), n*(.45/floor)**2)
 
 # %% ../nbs/14_margins_many.ipynb #c008
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def projected_classes(
     n, t = A.shape[0], strength(A.shape[0], n_clusters)
     target, block = t*(A.toarray() - nu), BlockSet(np.ones(n), float(n*n), 1/n_clusters)
     for tolerance in (n/20, .49):
-        found = project(target, block, max(tolerance, .49), rho=max(1., np.linalg.norm(target)/n))
+        found = project(target, block, max(tolerance, .49), rho=2*t)
         if np.linalg.norm(found.matrix - (found.matrix > .5)) > found.error + 1e-6: return None
     count, labels = connected_components(found.matrix > .5)
     return labels if count == n_clusters else None
