@@ -11,7 +11,7 @@ import math
 import numpy as np
 from .graphs import degrees
 from .privacy import check_number
-from .projection import BlockSet, project
+from .projection import BlockSet, floor_tolerance, project
 
 # %% ../nbs/10_sdp.ipynb #c007
 def sdp1_model(
@@ -89,12 +89,14 @@ def certified_sdp(
     lam:float, # regularization; > 0, finite
     b:float,   # balance; in [0, 1]
     form:int=2,# 1 or 2: which program
-    share:float=1e-3, # certified distance over the published sensitivity; > 0
+    share:float=1e-3, # certified distance over the published sensitivity, raised to the floating-point floor; > 0
     **options, # of `project`
 )->tuple:      # (Projection of M on the kept vertices, kept vertices)
     "Solve SDP (1) or (2) with a proof of accuracy."
     C, block, keep = published_projection(A, lam, b, form)
-    return project(C, block, share*math.sqrt(24*(lam + 3)*block.d.sum()/2), **{"rho": 5., "memory": 6, **options}), keep
+    floor = floor_tolerance(block, (C*block.qq).sum())
+    tolerance = max(share*math.sqrt(24*(lam + 3)*block.d.sum()/2), floor)
+    return project(C, block, tolerance, **{"rho": 5., "memory": 6, **options}), keep
 
 # %% ../nbs/10_sdp.ipynb #c018
 def matrix_to_gram(
