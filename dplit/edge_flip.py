@@ -26,10 +26,11 @@ def flip_graph(
     adjacency,     # simple graph, scipy.sparse (n, n); private
     epsilon:float, # privacy loss; > 0
     queries,       # NoisyQueries: the one door to the data
+    max_memory:float=4e9, # public cap; bytes
 )->np.ndarray:     # debiased symmetric matrix, zero diagonal, (n, n) float32
     "Release every pair of vertices by randomized response, epsilon-DP under edge adjacency (section Adjacency)."
     n = adjacency.shape[0]
-    check_dense_memory(n)
+    check_dense_memory(n, max_memory)
     upper = np.triu_indices(n, 1)
     bits = adjacency.astype(np.uint8).toarray()[upper]
     f = flip_probability(epsilon)
@@ -177,10 +178,11 @@ def edge_flip_clustering(
     refine:float=.15, # share of epsilon for refinement; in [0, 1)
     degree_corrected:bool=False, # compare directions instead of profiles (section Unequal degrees)
     program:bool=False, # eigenvectors of the projected matrix instead of the matrix
+    max_memory:float=4e9, # public cap; bytes
 )->tuple:             # (labels (n,), embedding (n, k))
     "Communities by edge flipping, epsilon-DP with delta=0 under edge adjacency (12_edge_flip)."
     check_number("refine", refine, 0, 1, high_open=True)
-    matrix, noise = flip_graph(adjacency, (1 - refine)*epsilon, queries), flip_noise((1 - refine)*epsilon)
+    matrix, noise = flip_graph(adjacency, (1 - refine)*epsilon, queries, max_memory), flip_noise((1 - refine)*epsilon)
     embed, assign = program_embedding if program else spectral_embedding, nearest_direction if degree_corrected else nearest_profile
     embedding = embed(matrix, n_clusters)
     if degree_corrected: embedding = unit_rows(embedding)

@@ -76,7 +76,7 @@ def _gaussian(A, k, release, epsilon, delta, refine, options):
     from dplit.stable_sdp import gaussian_adjacency
     mu, share = mu_from_budget(epsilon, delta), 0. if refine == "auto" else refine
     first = mu*math.sqrt(1 - share)
-    return _from_matrix(A, k, release, mu, share, gaussian_adjacency(A, first, release.queries), 1/first)
+    return _from_matrix(A, k, release, mu, share, gaussian_adjacency(A, first, release.queries, **options), 1/first)
 
 # %% ../nbs/19_graph_clustering.ipynb #c022
 def _stable_sdp(A, k, release, epsilon, delta, refine, options):
@@ -90,7 +90,7 @@ def _stable_sdp(A, k, release, epsilon, delta, refine, options):
 def _stability_or_flip(A, k, release, epsilon, delta, refine, options):
     labels, embedding = stability_method(A, k, release, epsilon/2, delta, refine, options)
     if labels is not None: return labels, embedding
-    return _edge_flip(A, k, release, epsilon/2, delta, refine, {})
+    return _edge_flip(A, k, release, epsilon/2, delta, refine, {"max_memory": options["max_memory"]})
 
 # %% ../nbs/19_graph_clustering.ipynb #c025
 def _published(A, k, release, epsilon, delta, refine, options):
@@ -103,8 +103,8 @@ def _randomized_response(A, k, release, epsilon, delta, refine, options):
     return randomized_response_clustering(A, k, epsilon, 0., release.queries, release.rng, **options)
 
 # %% ../nbs/19_graph_clustering.ipynb #c027
-_STABILITY = dict(nu=(0, 1), tau=(0, 1e6))
-_SDP = dict(tau=(0, 1e6), balance=(1, 1e6), share=(0, 1), edge_share=(0, 1), sharp=bool, degree_corrected=bool, progress=bool)
+_STABILITY = dict(nu=(0, 1), tau=(1e-6, 1e6))
+_SDP = dict(tau=(1e-6, 1e6), balance=(1, 1e6), share=(1e-9, 1), edge_share=(1e-6, 1), sharp=bool, degree_corrected=bool, progress=bool)
 METHODS = {
     "auto": dict(run=None, pure=True, proof="19_graph_clustering#sec-auto", mixed=True),
     "edge-flip": dict(run=_edge_flip, pure=True, proof="12_edge_flip#sec-flip", options=dict(degree_corrected=bool, program=bool)),
@@ -158,9 +158,12 @@ def _plan(self:GraphClustering, n):
     epsilon, delta = check_budget(self.epsilon, (0. if pure else 1e-6) if self.delta is None else self.delta)
     if not pure and delta == 0: raise ValueError(f"delta=0: method {self.method!r} draws Gaussian noise and needs delta > 0")
     if pure and self.method != "auto": delta = 0.
+    check_number("epsilon", epsilon, 1e-9, 1e9)
     refine = self.refine if isinstance(self.refine, str) and self.refine == "auto" else check_number("refine", self.refine, 0, 1, high_open=True)
+    if refine != "auto" and refine and not 1e-6 <= refine <= 1 - 1e-6: raise ValueError(f"refine={refine!r}: must be 0 or in [1e-06, 0.999999]")
     check_options(self.method, self.options)
     matrices = 0 if self.method == "auto" and delta and k == 2 else METHODS[self.method].get("matrices", 4.)
+    if self.method.startswith("stability") and k > 2: matrices = 12.
     check_dense_memory(n, check_number("max_memory", self.max_memory, 0, low_open=True), matrices)
     return k, delta, refine
 GraphClustering._plan = _plan
@@ -210,6 +213,7 @@ def fit(self:GraphClustering,
                          public=dict(n=len(node_list), n_clusters=k, refine=refine, options=self.options or {}),
                          planned=_planned(self.method, self.epsilon, delta))
     method, epsilon, refine, options = self._branch(A, k, release, delta, refine)
+    if METHODS[method].get("origin") != "published": options["max_memory"] = self.max_memory
     labels, self.embedding_ = METHODS[method]["run"](A, k, release, epsilon, delta, refine, options)
     self.labels_, self.nodes_, self.method_ = canonical_labels(labels), node_list, method
     self.claim_ = release.close(releases=("labels_", "nodes_", "embedding_", "method_"), public=dict(method=method, refine=refine))
@@ -231,6 +235,7 @@ def plot(self:GraphClustering,
     ax=None, # matplotlib axis
 ):           # the axis
     "The released embedding, coloured by the released labels; nothing private is drawn."
+    if self.labels_ is None: raise ValueError("labels_ is None: the release gave no answer, there is nothing to draw")
     import matplotlib.pyplot as plt
     ax = ax or plt.subplots(figsize=(4, 3.5))[1]
     E = np.c_[self.embedding_, np.zeros(len(self.embedding_))]

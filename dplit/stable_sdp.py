@@ -43,7 +43,7 @@ def stable_plan(
     t, kappa = tau*n*n/(2*k*edges), 1/k if sharp and k > 1 else 0.
     block = BlockSet(np.ones(n), balance*n*n/k + n, kappa)
     delta = min(t, math.sqrt(t))
-    descent = 2*tau*n*n*(1 - kappa)/k + kappa**2*n*n/2
+    descent = t*n*(n - 1)*(1 - kappa) + kappa**2*n*n/2
     tolerance = max(share*delta, floor_tolerance(block, descent))
     step = grid_step(delta/mu, 24)
     sensitivity = delta + math.sqrt(2)*tolerance + step*math.sqrt(n*(n - 1)/2)
@@ -164,7 +164,7 @@ def corrected_plan(
     t, kappa = tau*n/(k*mean), 1/k if sharp and k > 1 else 0.
     block = BlockSet(degrees, balance*volume**2/k + (degrees**2).sum(), kappa)
     delta = min(mean*math.sqrt(t), t*mean**2/floor)
-    descent = mean**2*(2*tau*n*n*(1 - kappa)/k + kappa**2*n*n/2)
+    descent = mean**2*(t*n*(n - 1)*(1 - kappa) + kappa**2*n*n/2)
     tolerance, step = max(share*delta, floor_tolerance(block, descent)), grid_step(delta/mu, 24)
     sensitivity = delta + math.sqrt(2)*tolerance + step*math.sqrt(n*(n - 1)/2)
     return StablePlan(t*mean**2, block, tolerance, sensitivity, sensitivity/mu, step)
