@@ -163,7 +163,9 @@ def _plan(self:GraphClustering, n):
     if refine != "auto" and refine and not 1e-6 <= refine <= 1 - 1e-6: raise ValueError(f"refine={refine!r}: must be 0 or in [1e-06, 0.999999]")
     check_options(self.method, self.options)
     matrices = 0 if self.method == "auto" and delta and k == 2 else METHODS[self.method].get("matrices", 4.)
-    if self.method.startswith("stability") and k > 2: matrices = 12.
+    if self.method.startswith("stability") and k > 2:
+        matrices = 12.
+        if n > 1000: raise ValueError(f"n_clusters={k}: {self.method!r} with more than two classes takes at most 1000 vertices, this graph has {n}")
     check_dense_memory(n, check_number("max_memory", self.max_memory, 0, low_open=True), matrices)
     return k, delta, refine
 GraphClustering._plan = _plan
@@ -183,7 +185,7 @@ def _branch(self:GraphClustering, A, k, release, delta, refine):
     edges = release.queries.laplace(np.array([A.nnz//2]), 1/share, 1., label="edges")[0]
     epsilon -= share
     if method == "auto": method = choose_method(n, k, edges, epsilon, delta, self.max_memory)
-    if method.startswith("stability"): options["nu"] = float(np.clip(edges/max(n*(n - 1)/2, 1), 0, 1))
+    if method.startswith("stability"): options["nu"] = float(np.clip((1 if k == 2 else 1.5)*edges/max(n*(n - 1)/2, 1), 0, 1))
     if refine == "auto" and method in ("edge-flip", "stability-or-flip"):
         refine = refine_share(n, k, edges, epsilon/2 if method == "stability-or-flip" else epsilon)
     return method, epsilon, refine, options

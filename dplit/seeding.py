@@ -221,7 +221,7 @@ SEED_METHODS = {
     "packing": SeedMethod(lambda p, k, e, dl, q, g: packing_starts(k, p.q.shape[1], g), "certified", "published", "20_seeding#sec-seeding-free"),
     "votes": SeedMethod(lambda p, k, e, dl, q, g: vote_starts(p, k, mu_from_budget(e, dl), q, g), "certified", "dplit", "20_seeding#sec-seeding-votes"),
     "dap": SeedMethod(lambda p, k, e, dl, q, g: dap_starts(p, k, _choice_epsilon(e, dl, k), q, g), "certified", "dplit", "20_seeding#sec-seeding-dap"),
-    "prek": SeedMethod(lambda p, k, e, dl, q, g: nonprivate_prek_starts(p.q.astype(float)*p.unit, k)[0], "broken", "published", "18_prek#sec-prek-broken"),
+    "prek": SeedMethod(lambda p, k, e, dl, q, g: nonprivate_prek_starts(p.q.astype(float)*p.unit, k)[0], "broken", "published", "20_prek#sec-prek-broken"),
 }
 
 # %% ../nbs/20_seeding.ipynb #c041
