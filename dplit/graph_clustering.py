@@ -108,7 +108,7 @@ _SDP = dict(tau=(1e-6, 1e6), balance=(1, 1e6), share=(1e-9, 1), edge_share=(1e-6
 METHODS = {
     "auto": dict(run=None, pure=True, proof="19_graph_clustering#sec-auto", mixed=True),
     "edge-flip": dict(run=_edge_flip, pure=True, proof="12_edge_flip#sec-flip", options=dict(degree_corrected=bool, program=bool)),
-    "stable-sdp": dict(run=_stable_sdp, pure=False, proof="13_stable_sdp#sec-sensitivity", options=_SDP, matrices=24),
+    "stable-sdp": dict(run=_stable_sdp, pure=False, proof="13_stable_sdp#sec-sensitivity", options=_SDP, matrices=36),
     "gaussian": dict(run=_gaussian, pure=False, proof="13_stable_sdp#sec-gaussian"),
     "stability": dict(run=stability_method, pure=False, proof="15_stability#sec-release", options=_STABILITY, matrices=0, classes=2, mixed=True),
     "stability-or-flip": dict(run=_stability_or_flip, pure=False, proof="15_stability#sec-release", options=_STABILITY, classes=2, mixed=True),

@@ -95,7 +95,7 @@ def _noisy_upper(X, sensitivity, sigma, step, queries):
 # %% ../nbs/13_stable_sdp.ipynb #c025
 def _check_options(n, n_clusters, mu, tau, balance, share, edge_share, max_memory):
     "Public parameters, checked before anything is spent."
-    check_dense_memory(n, max_memory, 24)
+    check_dense_memory(n, max_memory, 36)
     check_number("n_clusters", n_clusters, 1, n, integer=True)
     check_number("edge_share", edge_share, 0, 1, low_open=True, high_open=True)
     check_number("balance", balance, 1)
