@@ -277,7 +277,7 @@ def _inside(obj):
     for name in dir(type(obj)):
         if isinstance(getattr(type(obj), name, None), property) and not name.startswith("_"):
             try: parts[f".{name}"] = getattr(obj, name)
-            except Exception: pass
+            except Exception as error: parts[f".{name}"] = str(error)   # a message may quote the data
     return parts
 
 # %% ../nbs/02_audit.ipynb #c067

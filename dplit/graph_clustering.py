@@ -13,7 +13,7 @@ from .edge_flip import (edge_flip_clustering, flip_noise, kmeans_rows, polish_la
 from .estimator import PrivateEstimator
 from .graphs import as_graph, check_dense_memory
 from .privacy import Event, check_budget, check_choice, check_number, mu_from_budget
-from .stability import stability_expected, stability_method, stability_release
+from .stability import stability_expected, stability_method, stability_or_flip
 
 # %% ../nbs/19_graph_clustering.ipynb #c005
 def predicted_strength(
@@ -86,12 +86,6 @@ def _stable_sdp(A, k, release, epsilon, delta, refine, options):
     noisy = stable_sdp_release(A, k, first, release.queries, **options)
     return _from_matrix(A, k, release, mu, share, noisy, float(np.std(noisy)))
 
-# %% ../nbs/19_graph_clustering.ipynb #c024
-def _stability_or_flip(A, k, release, epsilon, delta, refine, options):
-    labels, embedding = stability_method(A, k, release, epsilon/2, delta, refine, options)
-    if labels is not None: return labels, embedding
-    return _edge_flip(A, k, release, epsilon/2, delta, refine, {"max_memory": options["max_memory"]})
-
 # %% ../nbs/19_graph_clustering.ipynb #c025
 def _published(A, k, release, epsilon, delta, refine, options):
     from dplit.graph_published import published_clustering
@@ -111,7 +105,7 @@ METHODS = {
     "stable-sdp": dict(run=_stable_sdp, pure=False, proof="13_stable_sdp#sec-sensitivity", options=_SDP, matrices=36),
     "gaussian": dict(run=_gaussian, pure=False, proof="13_stable_sdp#sec-gaussian"),
     "stability": dict(run=stability_method, pure=False, proof="15_stability#sec-release", options=_STABILITY, matrices=0, classes=2, mixed=True),
-    "stability-or-flip": dict(run=_stability_or_flip, pure=False, proof="15_stability#sec-release", options=_STABILITY, classes=2, mixed=True),
+    "stability-or-flip": dict(run=stability_or_flip, pure=False, proof="15_stability#sec-release", options=_STABILITY, classes=2, mixed=True),
     "randomized-response": dict(run=_randomized_response, pure=True, origin="published", proof="12_edge_flip#sec-flip", options=dict(b=(0, 1))),
     "published": dict(run=_published, pure=False, origin="published", status="broken", counterexample="17_graph_errata#sec-e1", options=dict(b=(0, 1), c=(0, 1e9))),
 }

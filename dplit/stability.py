@@ -181,12 +181,13 @@ def stability_method(A, k, release, epsilon, delta, refine, options):
     return labels, None if labels is None else np.eye(k)[labels]
 
 # %% ../nbs/15_stability.ipynb #c037
-def stability_or_flip(A, k, release, epsilon, delta, refine, options, share=.5, max_memory=4e9):
+def stability_or_flip(A, k, release, epsilon, delta, refine, options, share=.5):
     "Stability first with a share of epsilon; edge flipping with the rest, or no answer where n x n does not fit."
     from dplit.edge_flip import edge_flip_clustering
     labels, embedding = stability_method(A, k, release, share*epsilon, delta, refine, options)
-    if labels is not None or 32.*A.shape[0]**2 > max_memory: return labels, embedding
-    return edge_flip_clustering(A, k, (1 - share)*epsilon, release.queries, release.rng, .15 if refine == "auto" else refine)
+    cap, share_left = options.get("max_memory", 4e9), 1 - share
+    if labels is not None or 32.*A.shape[0]**2 > cap: return labels, embedding
+    return edge_flip_clustering(A, k, share_left*epsilon, release.queries, release.rng, .15 if refine == "auto" else refine, max_memory=cap)
 
 # %% ../nbs/15_stability.ipynb #c039
 def stability_expected(

@@ -163,7 +163,7 @@ def corrected_plan(
     n, k, mean, volume = len(degrees), n_clusters, degrees.mean(), degrees.sum()
     t, kappa = tau*n/(k*mean), 1/k if sharp and k > 1 else 0.
     block = BlockSet(degrees, balance*volume**2/k + (degrees**2).sum(), kappa)
-    delta = min(mean*math.sqrt(t), t*mean**2/floor)
+    delta = min(mean*math.sqrt(t), t*mean**2/floor)*(1 + 1e-14) # entries of the evidence are rounded
     descent = mean**2*(t*n*(n - 1)*(1 - kappa) + kappa**2*n*n/2)
     tolerance, step = max(share*delta, floor_tolerance(block, descent)), grid_step(delta/mu, 24)
     sensitivity = delta + math.sqrt(2)*tolerance + step*math.sqrt(n*(n - 1)/2)
