@@ -35,7 +35,7 @@ setup(
     package_data={"dplit": ["py.typed", "data/*"]},
     python_requires=f">={cfg['min_python']}",
     install_requires=cfg["requirements"].split(),
-    extras_require={"dev": cfg["dev_requirements"].split()},
+    extras_require={name: cfg[f"{name}_requirements"].split() for name in ("dev", "dask", "parquet")},
     entry_points={"console_scripts": cfg["console_scripts"].split()},
     zip_safe=False,
 )

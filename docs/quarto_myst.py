@@ -58,9 +58,14 @@ def _citations(match):
     return "{cite:p}`%s`" % ",".join(brace(part["pre"]) + part["key"] + brace(part["post"]) for part in parts)
 
 
+def _links(text):
+    "MyST finds labels by name, in any page."
+    return re.sub(r"\]\([\w./-]+\.ipynb#((?:fig|eq|sec|tbl)-[\w-]+)\)", r"](#\1)", text)
+
+
 def _prose(text):
     "Citations and cross references of a stretch without code or mathematics."
-    text = re.sub(r"\]\([\w./-]+\.ipynb#((?:fig|eq|sec|tbl)-[\w-]+)\)", r"](#\1)", text)    # MyST finds labels by name, in any page
+    text = _links(text)
     text = re.sub(r"\[([^\[\]]*@[^\[\]]+)\](?!\()", _citations, text)
     text = _NAMED.sub(lambda m: (m["word"] or "") + _reference(m["name"], bool(m["word"])), text)
     return re.sub(r"(?<![\w`@/.{-])@([A-Za-z][\w:-]*\w)", r"{cite:t}`\1`", text)
@@ -96,10 +101,10 @@ def markdown(text):
 
 
 def _outputs(cell):
-    "The outputs, without the rule that nbdev's `show_doc` puts first (docutils stops on it)."
+    "The outputs, links in Markdown as MyST's, without the rule that nbdev's `show_doc` puts first (docutils stops on it)."
     for output in cell.get("outputs", []):
         text = output.get("data", {}).get("text/markdown")
-        if text: output["data"]["text/markdown"] = re.sub(r"\A\s*---\s*\n", "", "".join(text))
+        if text: output["data"]["text/markdown"] = _links(re.sub(r"\A\s*---\s*\n", "", "".join(text)))
     return cell.get("outputs", [])
 
 

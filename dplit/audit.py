@@ -66,14 +66,14 @@ def _distance(a, b):
     return a.step*(sum(gaps) if a.kind == "laplace" else math.isqrt(4**60*sum(g*g for g in gaps))/2.**60)
 
 # %% ../nbs/02_audit.ipynb #c020
-def _moved(a, b):
-    "Ratio of the change between two queries to the declared sensitivity, and the Event it costs (or None)."
+def _moved(a, b, units=1):
+    "Ratio of the change between two queries to the declared sensitivity of so many units, and the Event it costs (or None)."
     _same_question(a, b)
-    size = _distance(a, b)
-    if not size <= a.sensitivity*(1 + 1e-12): raise AuditFailure(f"query {a.label!r}: moved by {size:.6g}, declared {a.sensitivity:.6g}")
+    size, declared = _distance(a, b), units*a.sensitivity
+    if not size <= declared*(1 + 1e-12): raise AuditFailure(f"query {a.label!r}: moved by {size:.6g}, declared {declared:.6g}")
     if size == 0: return 0., None
-    if a.kind in ("gaussian", "laplace"): return size/a.sensitivity, getattr(Event, a.kind)(a.scale/size)
-    return size/a.sensitivity, Event.pure(a.epsilon*size/(1 if a.kind == "flip" else a.sensitivity))
+    if a.kind in ("gaussian", "laplace"): return size/declared, getattr(Event, a.kind)(a.scale/size)
+    return size/declared, Event.pure(a.epsilon*size/(1 if a.kind == "flip" else a.sensitivity))
 
 # %% ../nbs/02_audit.ipynb #c023
 def _parts(x):
@@ -113,6 +113,7 @@ def replay_audit(
     data,       # private input
     neighbour,  # an adjacent private input
     seed:int=0, # of both noise sources
+    units:int=1, # steps of the mechanism's own relation in this pair; 2 to replace a record of an add-remove mechanism
 )->Replay:
     "Replay the answers given on `data` to a run on `neighbour`; AuditFailure if anything but the queries' values differs."
     output, tape = _tape(run, data, seed)
@@ -120,7 +121,7 @@ def replay_audit(
     except AuditFailure: raise
     except Exception as e: raise AuditFailure(f"the neighbour raised {type(e).__name__}: {e}") from e
     if len(tape2) < len(tape): raise AuditFailure(f"{len(tape2)} queries, {len(tape)} in the first run")
-    moves = [_moved(a.query, b.query) for a, b in zip(tape, tape2)]
+    moves = [_moved(a.query, b.query, units) for a, b in zip(tape, tape2)]
     where = _difference(output, output2, "")
     if where: raise AuditFailure(f"output{where} differs although every noisy answer is the same")
     cost = compose(e for _, e in moves if e)
@@ -133,11 +134,12 @@ def replay_many(
     mu:float=None,      # claimed Gaussian budget, if any
     epsilon:float=None, # claimed pure budget, if any
     seed:int=0,         # pair i uses seed + i
+    units:int=1,        # see `replay_audit`
 )->Replay:
     "The worst replay over many pairs; AuditFailure if one costs more than the claim."
     worst = [0., 0., 0., 0]
     for i, (data, neighbour) in enumerate(pairs):
-        r = replay_audit(run, data, neighbour, seed + i)
+        r = replay_audit(run, data, neighbour, seed + i, units)
         if mu is not None and r.mu_squared > mu**2*(1 + 1e-9): raise AuditFailure(f"pair {i}: mu²={r.mu_squared:.6g}, claimed {mu**2:.6g}")
         if epsilon is not None and r.epsilon > epsilon*(1 + 1e-9): raise AuditFailure(f"pair {i}: epsilon={r.epsilon:.6g}, claimed {epsilon:.6g}")
         worst = [max(w, x) for w, x in zip(worst, (r.mu_squared, r.epsilon, r.ratio, r.queries))]
@@ -184,8 +186,9 @@ def _uniform(answered, rng):
     "Residuals of one answer mapped to (0, 1): exactly uniform if the declared law was drawn."
     q, n = answered.query, np.size(answered.answer)
     if q.kind == "choose":
-        p = np.exp(q.epsilon*(q.values - np.max(q.values))/(2*q.sensitivity)); p = p/p.sum()
-        low, high = p[:answered.answer].sum(), p[:answered.answer + 1].sum()
+        order = np.argsort(q.values, kind="stable"); at = np.flatnonzero(order == answered.answer)[0]   # by score: a wrong epsilon moves mass to one end
+        p = np.exp(q.epsilon*(q.values[order] - np.max(q.values))/(2*q.sensitivity)); p = p/p.sum()
+        low, high = p[:at].sum(), p[:at + 1].sum()
     elif q.kind == "flip":
         wrong, keep = np.ravel(answered.answer != q.values), 1/(1 + math.exp(-q.epsilon))
         low, high = np.where(wrong, keep, 0.), np.where(wrong, 1., keep)

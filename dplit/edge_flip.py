@@ -69,7 +69,7 @@ def indicator(
     "Indicator matrix of the classes."
     return (np.asarray(labels)[:, None] == np.arange(n_clusters)).astype(float)
 
-# %% ../nbs/12_edge_flip.ipynb #c016
+# %% ../nbs/12_edge_flip.ipynb #c017
 def nearest_profile(
     counts,           # noisy neighbors of each vertex in each class, (n, k)
     labels,           # current classes, (n,)
@@ -85,12 +85,12 @@ def nearest_profile(
     distance = np.stack([((counts - others*row)**2/variance).sum(1) for row in means], 1)
     return distance.argmin(1)
 
-# %% ../nbs/12_edge_flip.ipynb #c018
+# %% ../nbs/12_edge_flip.ipynb #c019
 def polish_labels(
     matrix,           # released symmetric matrix, (n, n)
     labels,           # starting classes, (n,)
     n_clusters:int,   # number of classes
-    entry_noise:float,# standard deviation of one released entry
+    entry_noise:float, # standard deviation of one released entry
     rounds:int=10,    # most rounds
 )->np.ndarray:        # labels, (n,)
     "Lloyd's algorithm on class counts of a released matrix; post-processing, free."
@@ -101,7 +101,7 @@ def polish_labels(
         labels = new
     return labels
 
-# %% ../nbs/12_edge_flip.ipynb #c021
+# %% ../nbs/12_edge_flip.ipynb #c022
 def noisy_counts(
     adjacency,        # simple graph, scipy.sparse (n, n); private
     labels,           # released classes, (n,)
@@ -115,13 +115,13 @@ def noisy_counts(
     if mu is None: return queries.laplace(exact, 2/epsilon, 2., label="neighbor counts"), 8/epsilon**2
     return queries.gaussian(exact, math.sqrt(2)/mu, math.sqrt(2), label="neighbor counts"), 2/mu**2
 
-# %% ../nbs/12_edge_flip.ipynb #c022
+# %% ../nbs/12_edge_flip.ipynb #c024
 def refine_labels(
     adjacency,        # simple graph, scipy.sparse (n, n); private
     matrix,           # released matrix, (n, n), or None
     labels,           # released classes, (n,)
     n_clusters:int,   # number of classes
-    entry_noise:float,# standard deviation of one entry of matrix
+    entry_noise:float, # standard deviation of one entry of matrix
     queries,          # NoisyQueries
     epsilon:float=None, # pure budget, or
     mu:float=None,      # Gaussian budget
@@ -135,11 +135,11 @@ def refine_labels(
     weight = variance/(variance + rough)
     return assign(weight*(matrix @ Z) + (1 - weight)*counts, labels, variance*rough/(variance + rough))
 
-# %% ../nbs/12_edge_flip.ipynb #c024
+# %% ../nbs/12_edge_flip.ipynb #c027
 def program_embedding(
     matrix,           # released symmetric matrix, (n, n)
     n_clusters:int,   # number of classes
-    strength:float=3.,# weight of the matrix, in units of n/(k times mean degree)
+    strength:float=3., # weight of the matrix, in units of n/(k times mean degree)
 )->np.ndarray:        # (n, n_clusters)
     "Top eigenvectors of the projection of a released matrix onto the cluster matrices; post-processing."
     from dplit.projection import BlockSet, project
@@ -148,14 +148,14 @@ def program_embedding(
     block = BlockSet(np.ones(n), 1.05*n*n/k + n, 1/k if k > 1 else 0.)
     return spectral_embedding(project(weight*matrix.astype(float), block, .1*math.sqrt(n)).matrix, k)
 
-# %% ../nbs/12_edge_flip.ipynb #c027
+# %% ../nbs/12_edge_flip.ipynb #c030
 def unit_rows(
     embedding,    # released embedding, (n, d)
 )->np.ndarray:    # the same rows with length one
     "Directions of the vertices, without their degrees; post-processing."
     return embedding/np.maximum(np.linalg.norm(embedding, axis=1, keepdims=True), 1e-12)
 
-# %% ../nbs/12_edge_flip.ipynb #c028
+# %% ../nbs/12_edge_flip.ipynb #c031
 def nearest_direction(
     counts,           # noisy neighbors of each vertex in each class, (n, k)
     labels,           # current classes, (n,)
@@ -168,7 +168,7 @@ def nearest_direction(
     degree = np.maximum((weight*counts) @ profiles.T, 0)/np.maximum(weight @ (profiles**2).T, 1e-12)
     return np.argmin([(weight*(counts - degree[:, [c]]*row)**2).sum(1) for c, row in enumerate(profiles)], 0)
 
-# %% ../nbs/12_edge_flip.ipynb #c031
+# %% ../nbs/12_edge_flip.ipynb #c034
 def edge_flip_clustering(
     adjacency,        # simple graph, scipy.sparse (n, n); private
     n_clusters:int,   # number of classes; 1 <= n_clusters < n
@@ -191,7 +191,7 @@ def edge_flip_clustering(
     if refine: labels = refine_labels(adjacency, matrix, labels, n_clusters, noise, queries, epsilon=refine*epsilon, assign=assign)
     return labels, embedding
 
-# %% ../nbs/12_edge_flip.ipynb #c042
+# %% ../nbs/12_edge_flip.ipynb #c045
 def audit_case(
     refined:bool=False, # flips and refinement (labels), or flips alone (matrix)
 ):                      # an AuditCase for `dplit.refute.run_suite`

@@ -253,7 +253,7 @@ def spectral_labels(
     d,            # degrees (n,)
     k:int,        # clusters
     rng,          # NoiseSource; randomness of k-means++ needs no secrecy
-    n_init:int=10,# k-means++ starts, scikit-learn 1.3's default
+    n_init:int=10, # k-means++ starts, scikit-learn 1.3's default
 )->tuple:         # (labels (n,), F (n, k))
     "Top-k eigenvectors, F(u) = d(u)^-1/2 f(u), and k-means++ on the rows (He et al. 2024, Algorithm 1)."
     from sklearn.cluster import KMeans

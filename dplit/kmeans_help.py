@@ -8,10 +8,11 @@ __all__ = ['Share', 'bin_counts', 'private_bounds', 'candidate_solutions', 'sepa
 # %% ../nbs/23_kmeans_help.ipynb #c002
 import math
 from dataclasses import dataclass
+from functools import partial
 import numpy as np
 from scipy.special import erf, log_ndtr, ndtr, ndtri
 from .noise import NoisyQueries
-from .points import Box, GridPoints, blocks, box_scale, snap_centers
+from .points import Box, GridPoints, Records, as_records, blocks, box_scale, snap_centers
 from .privacy import check_number
 from .seeding import weighted_kmeans
 
@@ -35,20 +36,24 @@ class Share:
         return float(min(exact, 699.))*(1 - 1e-9)     # a larger epsilon buys nothing more
 
 # %% ../nbs/23_kmeans_help.ipynb #c009
+def _bin_step(A, box, bins):
+    "Counts of a block per feature and bin (d, bins)."
+    n, d = A.shape; counts = np.zeros((d, bins), np.int64)
+    for s in blocks(n, 4*d):
+        cell = np.clip(np.floor((box_scale(A[s], box) + 1)/2*bins), 0, bins - 1).astype(np.int64) + bins*np.arange(d)
+        counts += np.bincount(cell[~np.isnan(A[s])], minlength=d*bins).reshape(d, bins)
+    return (counts,)
+
+# %% ../nbs/23_kmeans_help.ipynb #c010
 def bin_counts(
-    X:np.ndarray,    # records (n, d); data units; any values
+    X,               # records (n, d), array or Records; data units; any values
     box:Box,         # public or released box with d features
     bins:int,        # bins per feature
 )->np.ndarray:       # records in each bin (d, bins); int64; l1 sensitivity d, l2 sensitivity sqrt(d)
     "Exact counts per feature and bin; a missing value is in no bin. Private: goes only into a noisy query."
-    n, d = np.shape(X); counts = np.zeros((d, bins), np.int64)
-    for s in blocks(n, 4*d):
-        x = np.asarray(X[s], float)
-        cell = np.clip(np.floor((box_scale(x, box) + 1)/2*bins), 0, bins - 1).astype(np.int64) + bins*np.arange(d)
-        counts += np.bincount(cell[~np.isnan(x)], minlength=d*bins).reshape(d, bins)
-    return counts
+    return (X if isinstance(X, Records) else as_records(X)).total(partial(_bin_step, box=box, bins=bins))[0]
 
-# %% ../nbs/23_kmeans_help.ipynb #c010
+# %% ../nbs/23_kmeans_help.ipynb #c011
 def _noisy_bins(counts, share, queries):
     "Noisy counts of one round, and the noise's upper tail as a function of a false-alarm rate."
     d = len(counts)
@@ -56,7 +61,7 @@ def _noisy_bins(counts, share, queries):
     scale = d/share.epsilon*(1 + 2.**-50)
     return queries.laplace(counts, scale, d, label="bins"), lambda p: scale*math.log(.5/p)
 
-# %% ../nbs/23_kmeans_help.ipynb #c011
+# %% ../nbs/23_kmeans_help.ipynb #c012
 def _tighten(box, believed):
     "The box around the believed bins (d, b), one bin wider on either side; unchanged where none is believed."
     lo, hi, bins = box.lo.copy(), box.hi.copy(), believed.shape[1]
@@ -66,9 +71,9 @@ def _tighten(box, believed):
         if new[1]/2 - new[0]/2 > 0: lo[j], hi[j] = new          # never an empty box, whatever the rounding
     return Box(lo, hi)
 
-# %% ../nbs/23_kmeans_help.ipynb #c012
+# %% ../nbs/23_kmeans_help.ipynb #c013
 def private_bounds(
-    X:np.ndarray,            # records (n, d); data units; any values
+    X,                       # records (n, d), array or Records; data units; any values
     outer:Box,               # public box that surely holds the data; data units
     share:Share,             # what this release may cost
     queries:NoisyQueries,    # the door to private data
@@ -83,7 +88,7 @@ def private_bounds(
         box = _tighten(box, noisy > tail(rate))
     return box
 
-# %% ../nbs/23_kmeans_help.ipynb #c020
+# %% ../nbs/23_kmeans_help.ipynb #c021
 def candidate_solutions(
     summary,                   # released points (m, d), box units, and their noisy weights (m,)
     k_values,                  # numbers of clusters to try; >= 2
@@ -98,22 +103,26 @@ def candidate_solutions(
         if not out or np.bincount(cell, weights, k).min() >= least*weights.sum()/k: out[k] = c
     return out
 
-# %% ../nbs/23_kmeans_help.ipynb #c021
+# %% ../nbs/23_kmeans_help.ipynb #c022
+def _separation_step(q, memo, solutions):
+    "Scores of a block for each solution."
+    scores = np.zeros(len(solutions), np.int64)
+    for i, c in enumerate(solutions):
+        for s in blocks(len(q), len(c) + q.shape[1]):
+            x = q[s].astype(np.float64)
+            a, b = np.partition((c*c).sum(1) - 2*x @ c.T + (x*x).sum(1)[:, None], 1, axis=1)[:, :2].T     # exact integers
+            scores[i] += np.floor(2.**20*(1 - np.sqrt(a/np.maximum(b, 1)))).astype(np.int64).sum()
+    return (scores,)
+
+# %% ../nbs/23_kmeans_help.ipynb #c023
 def separation_scores(
     points:GridPoints,   # records (n, d)
     solutions,           # released solutions, each (k, d), k >= 2; box units
 )->np.ndarray:           # sum of floor(2^20 s_i) for each solution; int64; sensitivity 2^20
     "Sums of simplified silhouettes. Private: goes only into a noisy choice."
-    scores = np.zeros(len(solutions), np.int64)
-    for i, c in enumerate(solutions):
-        c = snap_centers(c, points.unit); norms = (c*c).sum(1)
-        for s in blocks(len(points.q), len(c) + points.q.shape[1]):
-            x = points.q[s].astype(np.float64)
-            a, b = np.partition(norms - 2*x @ c.T + (x*x).sum(1)[:, None], 1, axis=1)[:, :2].T     # exact integers
-            scores[i] += np.floor(2.**20*(1 - np.sqrt(a/np.maximum(b, 1)))).astype(np.int64).sum()
-    return scores
+    return points.total(partial(_separation_step, solutions=[snap_centers(c, points.unit) for c in solutions]))[0]
 
-# %% ../nbs/23_kmeans_help.ipynb #c022
+# %% ../nbs/23_kmeans_help.ipynb #c024
 def choose_clusters(
     points:GridPoints,         # records (n, d)
     solutions:dict,            # k -> released centers (k, d), from `candidate_solutions`
@@ -124,7 +133,7 @@ def choose_clusters(
     ks = list(solutions)
     return ks[queries.choose(separation_scores(points, list(solutions.values())), share.one_choice, 2.**20, "number of clusters")]
 
-# %% ../nbs/23_kmeans_help.ipynb #c030
+# %% ../nbs/23_kmeans_help.ipynb #c032
 def audit_case(
     mechanism:str="bounds",   # "bounds" or "clusters"
 ):                            # an AuditCase for `dplit.refute.run_suite`

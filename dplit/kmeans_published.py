@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, field
 import numpy as np
 from .noise import NoisyQueries
-from .points import GridPoints, cell_counts, cell_sums, nearest, snap, snap_centers
+from .points import Cells, GridPoints, snap, snap_centers
 from .prek import nonprivate_prek_starts
 from .privacy import check_choice, check_number
 from .seeding import packing_starts
@@ -108,12 +108,10 @@ def laplace_round(
     floor:float=1.,            # least number of records to divide by; public
 )->tuple:                      # centers (k, d), box units; counts (k,); Laplace scales of sums and counts
     "One Lloyd step from Laplace-noised sums and counts: epsilon-DP under add-remove."
-    k, d = centers.shape; cells = snap_centers(centers, points.unit)
-    labels, _ = nearest(points, cells)
-    plain = cell_sums(points, 0*cells, labels, np.zeros(len(labels)), 1)      # residuals about the origin, nothing clipped
+    k, d = centers.shape; cells = Cells(points, snap_centers(centers, points.unit))
     each = (d + count_weight)/epsilon*(1 + 2.**-49)                           # rounding never costs budget
-    sums = queries.laplace(plain, each, d, points.unit, "sums")
-    counts = queries.laplace(cell_counts(labels, k), each/count_weight, 1., label="counts")
+    sums = queries.laplace(cells.sums(), each, d, points.unit, "sums")
+    counts = queries.laplace(cells.counts()[0], each/count_weight, 1., label="counts")
     return np.clip(sums/np.maximum(counts, floor)[:, None], -1, 1), counts, each, each/count_weight
 
 # %% ../nbs/21_kmeans_published.ipynb #c038
@@ -167,7 +165,7 @@ def predpk(
 
 # %% ../nbs/21_kmeans_published.ipynb #c058
 def dplloyd(
-    Z:np.ndarray,                # records (n, d) in [-1, 1], from `box_scale`; box units
+    Z,                           # records (n, d) in [-1, 1], from `box_scale`, box units; or on the grid, from `on_grid`
     k:int,                       # number of clusters; public
     epsilon:float,               # pure DP of the release; > 0
     queries:NoisyQueries,        # the door to private data
@@ -179,8 +177,8 @@ def dplloyd(
     average:int=2,               # how many of the last rounds are averaged
 )->LloydRelease:
     "DPLloyd with sphere packing (Su et al. 2016): epsilon-DP under add-remove; n is private."
-    d, rho = np.shape(Z)[1], check_number("rho", rho, 0, .5, low_open=True); budgets = ALLOCATIONS[check_choice("allocation", allocation, ALLOCATIONS)](epsilon, rounds, least)
-    return laplace_lloyd(snap(Z), packing_starts(k, d, gen), budgets, queries, float(np.cbrt(4*d*rho**2)), average)
+    points = snap(Z); d, rho = points.d, check_number("rho", rho, 0, .5, low_open=True); budgets = ALLOCATIONS[check_choice("allocation", allocation, ALLOCATIONS)](epsilon, rounds, least)
+    return laplace_lloyd(points, packing_starts(k, d, gen), budgets, queries, float(np.cbrt(4*d*rho**2)), average)
 
 # %% ../nbs/21_kmeans_published.ipynb #c061
 def audit_case(

@@ -10,9 +10,10 @@ __all__ = ['PureTuning', 'shell_counts', 'shell_radius', 'laplace_sums', 'pure_z
 import math
 from dataclasses import dataclass
 import numpy as np
-from .kmeans import Ball, KMeansRelease, average_iterates, believed_sizes, shrink
+from .kmeans import Ball, KMeansRelease, believed_sizes, levels_below, run_stages, shrink
+from .kmeans_tuning import check_shares
 from .noise import NoisyQueries
-from .points import GridPoints, cell_sums, nearest, snap, snap_centers
+from .points import Cells, GridPoints, coarse_grid, snap, snap_centers
 from .privacy import check_number
 from .seeding import ball_candidates, weighted_kmeans
 
@@ -22,8 +23,8 @@ _RANGES = {"zoom_factor": (1.001, 10), "clip_factor": (1.001, 10), "zoom_out": (
 
 def _check_pure(t):
     "Every constant, so that none can fail after the budget is spent."
-    for parts, count in (((t.zoom, t.votes, t.overseed, t.lloyd), 4), (t.zoom_split, 4), (t.over_split, 2), (t.lloyd_split, 2)):
-        if len(parts) != count or min(parts) <= 0 or not math.isclose(sum(parts), 1, rel_tol=1e-13): raise ValueError(f"tuning: {count} shares must be positive and sum to 1; got {parts}")
+    check_shares("(zoom, votes, overseed, lloyd)", (t.zoom, t.votes, t.overseed, t.lloyd), 4)
+    for name, count in (("zoom_split", 4), ("over_split", 2), ("lloyd_split", 2)): check_shares(name, getattr(t, name), count)
     for name in ("zoom_levels", "clip_levels", "lloyd_rounds", "starts"): check_number(f"tuning: {name}", getattr(t, name), 1, 1000, integer=True)
     for name, (low, high) in _RANGES.items(): check_number(f"tuning: {name}", getattr(t, name), low, high)
     for name, count in (("candidates", 3), ("clip_out", 2)):
@@ -61,18 +62,15 @@ class PureTuning:
 
 # %% ../nbs/23_kmeans_pure.ipynb #c010
 def shell_counts(
-    points:GridPoints,       # records (n, d)
-    cells:np.ndarray,        # centers on the grid (k, d), from `snap_centers`
+    cells:Cells,             # partition of the records
     radii,                   # increasing radii (m,); public or released; box units; may be empty
     epsilon:float,           # pure DP of this query; > 0
     queries:NoisyQueries,    # the door to private data
     label:str="shells",      # name in the record of events
-)->tuple:                    # noisy counts (k, m+1), their sd; private: cell (n,) and squared distance (n,) of each record
+)->tuple:                    # noisy counts (k, m+1), their sd
     "How many records each cell has in each distance shell, with noise: epsilon-DP under add-remove."
-    k, m = len(cells), len(radii); labels, dist2 = nearest(points, cells)
-    shell = np.searchsorted((np.asarray(radii, float)/points.unit)**2, dist2, side="left")
-    exact = np.bincount(labels*(m + 1) + shell, minlength=k*(m + 1)).reshape(k, m + 1).astype(np.int64)
-    return queries.laplace(exact, 1/epsilon*(1 + 2.**-50), 1., label=label), math.sqrt(2)/epsilon, labels, dist2
+    exact = cells.shells(np.asarray(radii, float)/cells.points.unit)
+    return queries.laplace(exact, 1/epsilon*(1 + 2.**-50), 1., label=label), math.sqrt(2)/epsilon
 
 # %% ../nbs/23_kmeans_pure.ipynb #c011
 def shell_radius(
@@ -87,19 +85,15 @@ def shell_radius(
 
 # %% ../nbs/23_kmeans_pure.ipynb #c012
 def laplace_sums(
-    points:GridPoints,       # records (n, d)
-    cells:np.ndarray,        # centers on the grid (k, d)
-    labels:np.ndarray,       # cell of each record (n,); private
-    dist2:np.ndarray,        # squared distance to its center (n,); private; grid steps squared
+    cells:Cells,             # partition of the records
     radius:float,            # clip radius; public or released; box units
     epsilon:float,           # pure DP of this query; > 0
     queries:NoisyQueries,    # the door to private data
     label:str="sums",        # name in the record of events
 )->tuple:                    # noisy sums of residuals (k, d), box units; standard deviation per coordinate
     "Sums of residuals clipped at the radius, with Laplace noise: epsilon-DP under add-remove."
-    R = max(1, int(radius/points.unit)); l1 = math.sqrt(cells.shape[1])*R*points.unit*(1 + 2.**-50)
-    exact = cell_sums(points, cells, labels, dist2, R)
-    return queries.laplace(exact, l1/epsilon*(1 + 2.**-50), l1, points.unit, label), math.sqrt(2)*l1/epsilon
+    unit = cells.points.unit; R = max(1, int(radius/unit)); l1 = math.sqrt(cells.points.d)*R*unit*(1 + 2.**-50)
+    return queries.laplace(cells.sums(R), l1/epsilon*(1 + 2.**-50), l1, unit, label), math.sqrt(2)*l1/epsilon
 
 # %% ../nbs/23_kmeans_pure.ipynb #c016
 def pure_zoom(
@@ -110,17 +104,15 @@ def pure_zoom(
     tuning:PureTuning,       # public constants
 )->Ball:                     # center, radius, noisy number of records
     "A ball that holds all but a few percent of the records: epsilon-DP under add-remove."
-    t, d, unit = tuning, points.q.shape[1], points.unit
+    t, d, unit = tuning, points.d, points.unit
     for_sum, for_count, for_shells, for_sum2 = (epsilon*s for s in t.zoom_split)
-    cells = np.zeros((1, d)); H, _, labels, dist2 = shell_counts(points, cells, [], for_count, queries, "zoom count")
-    n = max(float(H.sum()), 5.*k)
-    total, sd = laplace_sums(points, cells, labels, dist2, math.sqrt(d), for_sum, queries, "zoom sum")
-    cells = snap_centers(shrink(total/n, np.array([sd/n]), d - 2), unit)
-    radii = math.sqrt(d)*t.zoom_factor**np.arange(1. - t.zoom_levels, 1.)
-    H, _, labels, dist2 = shell_counts(points, cells, radii, for_shells, queries, "zoom shells")
-    radius = shell_radius(H, radii, t.zoom_out*n)
-    total, sd = laplace_sums(points, cells, labels, dist2, radius, for_sum2, queries, "zoom sum 2")
-    center = np.clip(cells*unit + shrink(total/n, np.array([sd/n]), d - 2), -1, 1)
+    cells = Cells(points, np.zeros((1, d)))
+    n = max(float(shell_counts(cells, [], for_count, queries, "zoom count")[0].sum()), 5.*k)
+    total, sd = laplace_sums(cells, math.sqrt(d), for_sum, queries, "zoom sum")
+    cells, radii = Cells(points, snap_centers(shrink(total/n, np.array([sd/n]), d - 2), unit)), levels_below(math.sqrt(d), t.zoom_factor, t.zoom_levels)
+    radius = shell_radius(shell_counts(cells, radii, for_shells, queries, "zoom shells")[0], radii, t.zoom_out*n)
+    total, sd = laplace_sums(cells, radius, for_sum2, queries, "zoom sum 2")
+    center = np.clip(cells.plan.centers*unit + shrink(total/n, np.array([sd/n]), d - 2), -1, 1)
     return Ball(center[0], radius, n, t.reach)
 
 # %% ../nbs/23_kmeans_pure.ipynb #c018
@@ -144,16 +136,16 @@ def pure_votes(
 )->tuple:                      # candidates (m, d), box units; their noisy votes (m,), small ones zeroed
     "How many records are nearest to each public candidate: epsilon-DP under add-remove."
     x = np.clip(_candidates(ball, k, ball.n*epsilon/math.sqrt(2), tuning, gen), -1, 1)
-    votes, sd, *_ = shell_counts(points, snap_centers(x, points.unit), [], epsilon, queries, "votes")
+    votes, sd = shell_counts(Cells(points, snap_centers(x, points.unit), coarse_grid(ball.center, ball.radius, points.unit)), [], epsilon, queries, "votes")
     return x, np.where(votes[:, 0] > tuning.win*sd, votes[:, 0], 0.)
 
 # %% ../nbs/23_kmeans_pure.ipynb #c022
 def _cell_step(points, x, ball, out, for_sums, for_shells, queries, label, t):
     "Shells, clip radius and sums of one partition: cells, noisy sums, their sd, noisy counts, their sd."
-    radii = ball.radius*t.clip_factor**np.arange(1. - t.clip_levels, 1.); cells = snap_centers(x, points.unit)
-    H, sd, labels, dist2 = shell_counts(points, cells, radii, for_shells, queries, f"{label} shells")
-    S, sum_sd = laplace_sums(points, cells, labels, dist2, shell_radius(H, radii, out*ball.n), for_sums, queries, f"{label} sums")
-    return cells*points.unit, S, sum_sd, H.sum(1), sd*math.sqrt(H.shape[1])
+    radii, cells = levels_below(ball.radius, t.clip_factor, t.clip_levels), Cells(points, snap_centers(x, points.unit))
+    H, sd = shell_counts(cells, radii, for_shells, queries, f"{label} shells")
+    S, sum_sd = laplace_sums(cells, shell_radius(H, radii, out*ball.n), for_sums, queries, f"{label} sums")
+    return cells.plan.centers*points.unit, S, sum_sd, H.sum(1), sd*math.sqrt(H.shape[1])
 
 # %% ../nbs/23_kmeans_pure.ipynb #c023
 def pure_overseed(
@@ -193,7 +185,7 @@ def pure_round(
 
 # %% ../nbs/23_kmeans_pure.ipynb #c028
 def pure_kmeans(
-    Z:np.ndarray,                       # records (n, d) in [-1, 1], from `box_scale`; box units
+    Z,                                  # records (n, d) in [-1, 1], from `box_scale`, box units; or on the grid, from `on_grid`
     n_clusters:int,                     # number of centers k; >= 1; public
     epsilon:float,                      # pure DP of the release; > 0
     queries:NoisyQueries,               # the door to private data
@@ -202,15 +194,12 @@ def pure_kmeans(
 )->KMeansRelease:                       # centers, sizes and their noise
     "k centers by zoom, vote, over-seed, refine with Laplace noise: epsilon-DP under add-remove; n is private."
     t, k, points = tuning, n_clusters, snap(Z); epsilon = check_number("epsilon", epsilon, 0, low_open=True)*(1 - 2.**-40)
-    ball = pure_zoom(points, k, epsilon*t.zoom, queries, t)
-    x, votes = pure_votes(points, ball, k, epsilon*t.votes, queries, gen, t)
-    y, weight = pure_overseed(points, ball, x, votes, k, epsilon*t.overseed, queries, gen, t)
-    start = centers = ball.clip(weighted_kmeans(y, weight, k, gen, t.starts)); rounds = []
-    T = int(np.clip(t.lloyd_pace*epsilon*t.lloyd*ball.n/(len(ball.center)*k), 1, t.lloyd_rounds))
-    for _ in range(T):
-        rounds.append(pure_round(points, ball, centers, epsilon*t.lloyd/T, queries, t, [r[2:] for r in rounds])); centers = rounds[-1][0]
-    centers, std, sizes, size_std = average_iterates(rounds)
-    return KMeansRelease(ball.clip(centers), std, sizes, size_std, ball.n, T, dict(ball=ball, votes=(x, votes), summary=(y, weight), start=start))
+    return run_stages(k, gen, t,
+        zoom=lambda: pure_zoom(points, k, epsilon*t.zoom, queries, t),
+        votes=lambda ball: pure_votes(points, ball, k, epsilon*t.votes, queries, gen, t),
+        overseed=lambda ball, x, v: pure_overseed(points, ball, x, v, k, epsilon*t.overseed, queries, gen, t),
+        count=lambda ball: int(np.clip(t.lloyd_pace*epsilon*t.lloyd*ball.n/(points.d*k), 1, t.lloyd_rounds)),
+        step=lambda ball, centers, T, history: pure_round(points, ball, centers, epsilon*t.lloyd/T, queries, t, history))
 
 # %% ../nbs/23_kmeans_pure.ipynb #c034
 def audit_case():   # an AuditCase for `dplit.refute.run_suite`

@@ -12,13 +12,17 @@ from .points import grid_bits
 from .privacy import check_number
 
 # %% ../nbs/21_kmeans_tuning.ipynb #c005
-def check_shares(name, parts, count):
+def check_shares(
+    name:str,    # of the constant, for the message
+    parts,       # the shares
+    count:int,   # how many there must be
+):
     "Several shares of a budget: a tuple of positive numbers that sum to 1."
     if not isinstance(parts, tuple) or len(parts) != count: raise ValueError(f"tuning: {name}={parts!r}: must be a tuple of {count} shares")
-    if not math.isclose(sum([check_number(f"tuning: {name}", p, 0, 1, True) for p in parts]), 1, rel_tol=1e-12): raise ValueError(f"tuning: {name}={parts!r}: shares must be positive and sum to 1")
+    if not math.isclose(sum([check_number(f"tuning: {name}", p, 0, 1, True) for p in parts]), 1, rel_tol=1e-13): raise ValueError(f"tuning: {name}={parts!r}: shares must be positive and sum to 1")
 
 # %% ../nbs/21_kmeans_tuning.ipynb #c006
-_RANGES = {"votes_per_sd": (1e-3, 1e6), "vote_reach": (.1, 100), "win": (0, 1e6), "jitter": (0, 100), "over_cells": (1, 1000), "over_density": (0, 1e6), "over_win": (0, 1e6), "over_move": (0, 100),
+_RANGES = {"votes_per_sd": (1e-3, 1e6), "vote_reach": (.1, 100), "win": (0, 1e6), "jitter": (0, 100), "over_cells": (1, 1000), "over_density": (0, 1e6), "over_win": (0, 1e6), "over_move": (0, 100), "plenty": (0, 1e15),
            "lloyd_pace": (0, 1e6), "lloyd_trust": (0, 1e6), "size_spread": (1e-3, 1e3), "reach": (.1, 100), "zoom_factor": (1.001, 10), "clip_factor": (1.001, 10), "zoom_out": (1e-6, 1 - 1e-6)}
 
 def _check_tuning(t):
@@ -54,6 +58,7 @@ class KMeansTuning:
     over_split: tuple=(.67, .23, .10)     # sum, count, radius
     over_cells: float=8.                  # at most this many cells per center
     over_density: float=.4               # cells = n_hat*mu_round*over_density/sqrt(d)
+    plenty: float=2000.                   # n_hat*mu_stage above plenty*k*sqrt(d): half the candidates, half the over-seeding rounds
     over_win: float=.5                    # cells with fewer counts than over_win*sd are moved
     over_move: float=.2                   # how far, in clip radii
     lloyd_split: tuple=(.82, .13, .05)    # sum, count, radius
@@ -67,7 +72,7 @@ class KMeansTuning:
     starts: int=8                         # k-means++ starts on the summary; costs nothing
     def __post_init__(self): _check_tuning(self)
 
-# %% ../nbs/21_kmeans_tuning.ipynb #c012
+# %% ../nbs/21_kmeans_tuning.ipynb #c013
 def least_mu(
     d:int,                 # dimension
     tuning:KMeansTuning,   # public constants

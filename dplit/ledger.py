@@ -6,13 +6,15 @@
 __all__ = ['Entry', 'total_cost', 'Ledger', 'spend', 'record', 'Remaining', 'remaining', 'spent', 'entries']
 
 # %% ../nbs/06_ledger.ipynb #c002
-import fcntl, hashlib, json, math, os, threading
+import math, os
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
+from fractions import Fraction
+from functools import lru_cache
 import numpy as np
-from .privacy import (ADJACENCIES, Composition, Event, _plain, check_budget, check_choice, check_number, compose, covers,
-                           epsilon_from_mu, gdp_delta, mu_from_budget)
+from .book import Book, _Turns
+from .privacy import (ADJACENCIES, Composition, Event, check_budget, check_choice, check_number, compose, covers,
+                           epsilon_from_mu, mu_from_budget)
 
 # %% ../nbs/06_ledger.ipynb #c005
 @dataclass(frozen=True)
@@ -28,50 +30,45 @@ class Entry:
     status: str="certified"      # of its claim
     protects: int=1              # records of one person it covers together
 
-# %% ../nbs/06_ledger.ipynb #c006
-def _add_entry(groups, entry, drawn=False):
-    "Add one entry to the running sums: partition -> cell -> [pure epsilon, mu², rho, delta]."
-    cost = compose(entry.drawn if drawn and entry.drawn else entry.planned)
-    cell = groups.setdefault(entry.partition, {}).setdefault(entry.cell, [0.]*4)
-    for i, extra in enumerate((cost.pure_epsilon, cost.mu**2, cost.rho, cost.delta0)): cell[i] += extra
-    return groups
-
 # %% ../nbs/06_ledger.ipynb #c007
-def _sum_groups(groups):
-    "The cells of one partition cost their maximum, currency by currency; partitions add up."
-    pure, mu2, rho, delta0 = (math.fsum(max(cell[i] for cell in cells.values()) for cells in groups.values()) for i in range(4))
-    return Composition(pure, math.sqrt(mu2), rho, delta0)
+class _Cells:
+    "Running sums of one partition: what each cell has spent in the four currencies, and the largest of each."
+    def __init__(self): self.cells, self.top = {}, [Fraction(0)]*4
 
 # %% ../nbs/06_ledger.ipynb #c008
+def _spent_by(entry, drawn=False):
+    "An entry in the four currencies: pure epsilon, mu², rho, delta; exact where finite."
+    cost = compose(entry.drawn if drawn and entry.drawn else entry.planned)
+    return [Fraction(x) if x < math.inf else x for x in (cost.pure_epsilon, cost.mu**2, cost.rho, cost.delta0)]
+
+# %% ../nbs/06_ledger.ipynb #c009
+def _add_entry(groups, entry, drawn=False):
+    "Add one entry to the running sums."
+    group = groups.setdefault(entry.partition, _Cells())
+    cell = group.cells[entry.cell] = [a + b for a, b in zip(group.cells.get(entry.cell, [Fraction(0)]*4), _spent_by(entry, drawn))]
+    group.top = [max(pair) for pair in zip(group.top, cell)]
+    return groups
+
+# %% ../nbs/06_ledger.ipynb #c010
+def _sum_groups(groups, entry=None):
+    "The cells of one partition cost their maximum, currency by currency; partitions add up. With `entry`, as if it were added."
+    tops = {name: group.top for name, group in groups.items()}
+    if entry is not None:
+        group = groups.get(entry.partition) or _Cells()
+        cell = [a + b for a, b in zip(group.cells.get(entry.cell, [Fraction(0)]*4), _spent_by(entry))]
+        tops[entry.partition] = [max(pair) for pair in zip(group.top, cell)]
+    pure, mu2, rho, delta0 = (float(sum(top[i] for top in tops.values())) for i in range(4))
+    return Composition(pure, math.sqrt(mu2), rho, delta0)
+
+# %% ../nbs/06_ledger.ipynb #c011
 def total_cost(
-    entries,         # iterable of Entry
-    drawn:bool=False,# add up the noise drawn (where reported) instead of the plan
-)->Composition:
+    entries,          # iterable of Entry
+    drawn:bool=False, # add up the noise drawn (where reported) instead of the plan
+)->Composition:       # in every currency
     "Cost of all entries together; cells of one partition cost their maximum, currency by currency."
     groups = {}
     for entry in entries: _add_entry(groups, entry, drawn)
     return _sum_groups(groups)
-
-# %% ../nbs/06_ledger.ipynb #c011
-def _line(record, previous):
-    "One line of the book: JSON and a check value that depends on all lines before it."
-    body = json.dumps(record, default=_plain, sort_keys=True)
-    check = hashlib.sha256((previous + body).encode()).hexdigest()[:16]
-    return json.dumps({"check": check, **json.loads(body)}, sort_keys=True), check
-
-# %% ../nbs/06_ledger.ipynb #c012
-def _read_lines(text, path, previous="", first=1):
-    "Parse and verify lines of a book, from line `first` on; returns the records and the last check value."
-    records, lines = [], text.removesuffix("\n").split("\n") if text else []
-    for number, line in enumerate(lines, first):
-        try: record = json.loads(line)
-        except ValueError: record = None
-        check = record.pop("check", None) if isinstance(record, dict) else None
-        if check is None or _line(record, previous)[1] != check or (number == first + len(lines) - 1 and not text.endswith("\n")):
-            raise ValueError(f"path={str(path)!r}: line {number} is corrupted, truncated or out of order; nothing was spent")
-        records.append(record)
-        previous = check
-    return records, previous
 
 # %% ../nbs/06_ledger.ipynb #c015
 class Ledger:
@@ -80,122 +77,143 @@ class Ledger:
         epsilon:float|None=None,      # cap on the privacy loss; None records without a cap
         delta:float=0.,               # cap on the failure mass; in [0, 1)
         adjacency:str="add-remove",   # the one relation of this ledger
-        path=None,                    # file of the book; None keeps it in memory
+        path=None,                    # file of the book, see `dplit.book`; None keeps it in memory
         accounting:str="gaussian",    # "gaussian" or "zcdp": the filter beside the pure one
         approx_delta:float|None=None, # share of delta for approx events; None: settled by the first release
         allow_seeded:bool=False,      # accept releases drawn with a fixed seed
         allow_unproven:bool=False,    # accept unproven and broken mechanisms at the cost they claim
         max_records_per_person:int=1, # records of one person that the total covers together
+        wait:float=60.,               # how long to wait for another process that holds the file; seconds
     ):
-        if epsilon is not None: check_budget(epsilon, delta)
-        if approx_delta is not None: check_number("approx_delta", approx_delta, 0, delta)
+        epsilon, delta = (None, check_number("delta", delta, 0, 1, high_open=True)) if epsilon is None else check_budget(epsilon, delta)
+        if epsilon is not None and delta: mu_from_budget(epsilon, delta)
+        if approx_delta is not None: approx_delta = check_number("approx_delta", approx_delta, 0, delta)
+        for name, value in (("allow_seeded", allow_seeded), ("allow_unproven", allow_unproven)):
+            if not isinstance(value, bool): raise ValueError(f"{name}={value!r}: must be True or False")
         check_choice("adjacency", adjacency, ADJACENCIES)
         check_choice("accounting", accounting, ("gaussian", "zcdp"))
         self.epsilon, self.delta, self.adjacency, self.accounting = epsilon, delta, adjacency, accounting
-        self.approx_delta, self.allow_seeded, self.allow_unproven = approx_delta, bool(allow_seeded), bool(allow_unproven)
+        self.approx_delta, self.allow_seeded, self.allow_unproven = approx_delta, allow_seeded, allow_unproven
         self.max_records_per_person = check_number("max_records_per_person", max_records_per_person, 1, integer=True)
-        self.path = Path(path).resolve() if path else None
-        self._lock, self._pid, self._entries, self._groups = threading.RLock(), os.getpid(), [], {}
-        self._hash, self._offset, self._lines = "", 0, 0
-        self._reserved = approx_delta or 0.
+        self._turns, self._pid = _Turns(), os.getpid()
+        check_number("wait", wait, 0)
+        self._book = None if path is None else Book(path, wait)
+        self._forget()
         with self._locked(): pass
 
 # %% ../nbs/06_ledger.ipynb #c017
-@contextmanager
-def _locked(self:Ledger):
-    "Hold the book, up to date."
-    with self._lock:
-        if self.path is None:
-            if os.getpid() != self._pid: raise RuntimeError("an in-memory ledger cannot follow a fork: give it path=")
-            yield None
-            return
-        with open(self.path, "a+", encoding="utf-8") as book:
-            fcntl.flock(book, fcntl.LOCK_EX)
-            self._load(book)
-            yield book
-Ledger._locked = _locked
-
-# %% ../nbs/06_ledger.ipynb #c018
 _HEADER = ("epsilon", "delta", "adjacency", "accounting", "approx_delta", "allow_seeded", "allow_unproven", "max_records_per_person")
 
-def _load(self:Ledger, book):
-    "Bring the entries in step with what others have appended; write the header of a new book."
-    if book.seek(0, os.SEEK_END) < self._offset: raise ValueError(f"path={str(self.path)!r}: line {self._lines} is gone; nothing was spent")
-    book.seek(self._offset)
-    records, last = _read_lines(book.read(), self.path, self._hash, self._lines + 1)
-    header = {name: getattr(self, name) for name in _HEADER} | {"schema": 1}
-    if not self._lines:
-        if not records: return self._append(book, header)
-        if records[0] != header: raise ValueError(f"path={str(self.path)!r}: line 1 holds {records[0]}, this ledger was opened with {header}")
-    for number, record in enumerate(records[not self._lines:], self._lines + 1 + (not self._lines)):
-        try: self._apply(record)
-        except (KeyError, TypeError, ValueError, IndexError): raise ValueError(f"path={str(self.path)!r}: line {number} is not a ledger record; nothing was spent") from None
-    self._hash, self._offset, self._lines = last, book.tell(), self._lines + len(records)
-Ledger._load = _load
+def _fixed(self:Ledger, name, value):
+    "Refuse to change what the header says."
+    if name in _HEADER and name in self.__dict__: raise AttributeError(f"{name}={value!r}: fixed when the ledger was made; make a new one")
+    object.__setattr__(self, name, value)
+Ledger.__setattr__ = _fixed
 
 # %% ../nbs/06_ledger.ipynb #c019
-def _append(self:Ledger, book, record):
-    "Write one record and flush it to the disk."
-    line, check = _line(record, self._hash)
-    book.write(line + "\n")
-    book.flush()
-    os.fsync(book.fileno())
-    self._hash, self._offset, self._lines = check, book.tell(), self._lines + 1
-Ledger._append = _append
+@contextmanager
+def _locked(self:Ledger):
+    "Hold the ledger, up to date; yields the book or None."
+    if self._book is None and os.getpid() != self._pid: raise RuntimeError("an in-memory ledger cannot follow a fork: give it path=")
+    if self._book is None:
+        with self._turns.take(): yield None
+        return
+    with self._book.locked() as book:
+        self._load(book)
+        yield book
+Ledger._locked = _locked
 
-# %% ../nbs/06_ledger.ipynb #c020
+# %% ../nbs/06_ledger.ipynb #c021
+def _forget(self:Ledger):
+    "Start the totals from nothing."
+    self._entries, self._groups, self._reserved, self._taken, self._sound = [], {}, self.approx_delta or 0., 1, True
+Ledger._forget = _forget
+
+# %% ../nbs/06_ledger.ipynb #c022
+def _load(self:Ledger, book):
+    "Bring the totals in step with the book; write the header of a new one."
+    header = {name: getattr(self, name) for name in _HEADER} | {"schema": 1}
+    if not book.records: book.append(header)
+    if book.records[0] != header: raise ValueError(f"path={str(book.path)!r}: line 1 holds {book.records[0]}, this ledger was opened with {header}")
+    if not self._sound: self._forget()
+    self._sound = False
+    for number in range(self._taken, len(book.records)):
+        try: self._apply(book.records[number])
+        except (KeyError, TypeError, ValueError, IndexError): raise ValueError(f"path={str(book.path)!r}: line {number + 1} is not a ledger record; nothing was spent") from None
+    self._taken, self._sound = len(book.records), True
+Ledger._load = _load
+
+# %% ../nbs/06_ledger.ipynb #c023
 def _apply(self:Ledger, record):
     "Take one record of the book into memory."
     events = tuple(Event(**e) if isinstance(e, dict) else e for e in record["events"])
     if "drawn" in record:
-        self._entries[record["drawn"]] = replace(self._entries[record["drawn"]], drawn=events)
+        self._entries[check_number("drawn", record["drawn"], 0, len(self._entries) - 1, integer=True)] = replace(self._entries[record["drawn"]], drawn=events)
         return
     names = ("mechanism", "partition", "cell", "seeded", "status", "protects")
     entry = Entry(len(self._entries), planned=events, **{name: record[name] for name in names})
     if bool(entry.partition) != bool(entry.cell): raise ValueError("partition and cell go together")
     if self.approx_delta is None and not self._entries: self._reserved = self._reserve(entry)
-    self._entries.append(entry)
     _add_entry(self._groups, entry)
+    self._entries.append(entry)
 Ledger._apply = _apply
 
-# %% ../nbs/06_ledger.ipynb #c022
+# %% ../nbs/06_ledger.ipynb #c025
 def _reserve(self:Ledger, first):
     "Share of delta for approx events when the first release decides: none without such an event, else half or what it needs."
     need = compose(first.planned).delta0
     return min(max(need, self.delta/2), self.delta) if need else 0.
 Ledger._reserve = _reserve
 
-# %% ../nbs/06_ledger.ipynb #c023
+# %% ../nbs/06_ledger.ipynb #c026
+_cap_mu = lru_cache(mu_from_budget)   # one cap is asked for at every spend
+
 def _fits(self:Ledger, entry):
     "Does the total stay under the cap with one more entry?"
     if self.epsilon is None: return True
-    groups = {p: {c: list(sums) for c, sums in cells.items()} for p, cells in self._groups.items()}
-    cost, slack = _sum_groups(_add_entry(groups, entry)), 1 + 1e-12
+    cost, slack = _sum_groups(self._groups, entry), 1 + 1e-12
     settled = self.approx_delta is not None or self._entries
     reserved = self._reserved if settled else self._reserve(entry)
     if cost.delta0 > reserved*slack: return False
     if cost.pure_epsilon <= self.epsilon*slack: return True
     left = self.delta - reserved
     if left <= 0: return False
-    if self.accounting == "gaussian": return cost.mu <= mu_from_budget(self.epsilon, left)*slack
+    if self.accounting == "gaussian": return cost.mu <= _cap_mu(self.epsilon, left)*slack
     return Composition(math.inf, math.inf, cost.rho, 0.).epsilon(left) <= self.epsilon*slack
 Ledger._fits = _fits
 
-# %% ../nbs/06_ledger.ipynb #c024
+# %% ../nbs/06_ledger.ipynb #c027
+def _write(self:Ledger, book, record):
+    "Record in the book and take in what it says, or, without one, in memory."
+    if book is None: return self._apply(record)
+    book.append(record)
+    self._load(book)
+Ledger._write = _write
+
+# %% ../nbs/06_ledger.ipynb #c028
 def _check_spend(self:Ledger, mechanism, adjacency, seeded, partition, cell, status, protects):
     "Refuse what this ledger does not take, whatever it costs."
     capped = self.epsilon is not None
+    check_choice("status", status, ("certified", "unproven", "broken"))
     if adjacency != self.adjacency: raise ValueError(f"adjacency={adjacency!r}: this ledger holds {self.adjacency!r} releases")
     if seeded and capped and not self.allow_seeded: raise ValueError("random_state: a capped ledger refuses a fixed seed unless made with allow_seeded=True")
     if status != "certified" and capped and not self.allow_unproven:
         raise ValueError(f"status={status!r}: a capped ledger refuses {mechanism} unless made with allow_unproven=True, because its cost is not proven")
     if bool(partition) != bool(cell): raise ValueError(f"partition={partition!r}, cell={cell!r}: parallel composition needs the name of the partition and of the cell")
     if partition and adjacency == "replace-one": raise ValueError("partition: parallel composition does not hold under 'replace-one'")
+    if partition and self.max_records_per_person > 1: raise ValueError(f"partition: one of {self.max_records_per_person} records of a person may lie in every cell, so cells add up; spend without it")
     if check_number("protects", protects, 1, integer=True) < self.max_records_per_person:
         raise ValueError(f"max_records_per_person={protects}: this ledger adds up losses of a person with {self.max_records_per_person} records")
 Ledger._check_spend = _check_spend
 
-# %% ../nbs/06_ledger.ipynb #c025
+# %% ../nbs/06_ledger.ipynb #c029
+def _as_events(events):
+    "A list of Events, from one or several."
+    events = [events] if isinstance(events, Event) else list(events) if hasattr(events, "__iter__") else [None]
+    if not all(isinstance(e, Event) for e in events): raise ValueError("events: must be an Event or a list of them")
+    return events
+
+# %% ../nbs/06_ledger.ipynb #c030
 def spend(self:Ledger,
     mechanism:str,          # name of the algorithm
     events,                 # Events it may draw, fixed beforehand
@@ -207,36 +225,35 @@ def spend(self:Ledger,
     protects:int=1,         # records of one person that it covers together
 )->int:                     # number of the entry, for `record`
     "Record a spend before the data are read, or raise a ValueError and spend nothing."
-    events = [events] if isinstance(events, Event) else list(events)
+    events = _as_events(events)
     self._check_spend(mechanism, adjacency, seeded, partition, cell, status, protects)
-    record = dict(mechanism=str(mechanism), events=events, partition=str(partition), cell=str(cell), seeded=bool(seeded), status=status, protects=protects)
+    record = dict(mechanism=str(mechanism), events=events, partition=str(partition), cell=str(cell), seeded=bool(seeded), status=status, protects=int(protects))
     with self._locked() as book:
         entry = Entry(len(self._entries), planned=tuple(events), **{k: v for k, v in record.items() if k != "events"})
         if not self._fits(entry):
             hint = "; the ledger has delta=0, which only pure releases fit" if not self.delta else ""
             if compose(events).delta0: hint += f"; approx_delta={self._reserved:g} of delta is set aside for releases of this kind, see Ledger(approx_delta=...)"
             raise ValueError(f"epsilon, delta: {mechanism} does not fit under the cap ({self.epsilon:g}, {self.delta:g}); {self._left()}{hint}; nothing was spent")
-        if book: self._append(book, record)
-        self._apply(record)
+        self._write(book, record)
         return entry.number
 Ledger.spend = spend
 
-# %% ../nbs/06_ledger.ipynb #c026
+# %% ../nbs/06_ledger.ipynb #c031
 def record(self:Ledger,
     number:int, # what `spend` returned
     events,     # Events really drawn
 ):
-    "Write down the noise that was drawn; it may not cost more than the plan."
-    events = [events] if isinstance(events, Event) else list(events)
+    "Write down, once, the noise that was drawn; what is certified may not cost more than its plan."
+    events = _as_events(events)
     with self._locked() as book:
         check_number("number", number, 0, len(self._entries) - 1, integer=True)
-        if not covers(self._entries[number].planned, events):
-            raise ValueError(f"events: drawn noise costs more than was planned for entry {number}")
-        if book: self._append(book, {"drawn": number, "events": events})
-        self._apply({"drawn": number, "events": events})
+        entry = self._entries[number]
+        if entry.status == "certified" and not covers(entry.planned, events): raise ValueError(f"events: drawn noise costs more than was planned for entry {number}")
+        if entry.drawn: raise ValueError(f"number={number}: the noise of this entry has been recorded")
+        self._write(book, {"drawn": int(number), "events": events})
 Ledger.record = record
 
-# %% ../nbs/06_ledger.ipynb #c027
+# %% ../nbs/06_ledger.ipynb #c032
 @dataclass(frozen=True)
 class Remaining:
     "What one more release may spend."
@@ -245,12 +262,12 @@ class Remaining:
     epsilon: float      # the same at the ledger's delta
     def __str__(self): return f"left: pure epsilon {self.pure_epsilon:.4g}, or Gaussian mu {self.mu:.4g} (epsilon {self.epsilon:.4g})"
 
-# %% ../nbs/06_ledger.ipynb #c028
+# %% ../nbs/06_ledger.ipynb #c033
 def _left(self:Ledger):
     "What is left, from the sums in memory."
     if self.epsilon is None: return Remaining(math.inf, math.inf, math.inf)
     cost, left, mu = _sum_groups(self._groups), self.delta - self._reserved, 0.
-    if left > 0 and self.accounting == "gaussian": mu = math.sqrt(max(0., mu_from_budget(self.epsilon, left)**2 - cost.mu**2))
+    if left > 0 and self.accounting == "gaussian": mu = math.sqrt(max(0., _cap_mu(self.epsilon, left)**2 - cost.mu**2))
     elif left > 0:
         fits = lambda rho: Composition(math.inf, math.inf, cost.rho + rho, 0.).epsilon(left) <= self.epsilon
         rho = 2.**-40
@@ -260,13 +277,13 @@ def _left(self:Ledger):
     return Remaining(max(0., self.epsilon - cost.pure_epsilon), mu, epsilon_from_mu(mu, left) if mu > 0 else 0.)
 Ledger._left = _left
 
-# %% ../nbs/06_ledger.ipynb #c029
+# %% ../nbs/06_ledger.ipynb #c034
 def remaining(self:Ledger)->Remaining:
     "What is left under the cap, in each currency (not both at once)."
     with self._locked(): return self._left()
 Ledger.remaining = remaining
 
-# %% ../nbs/06_ledger.ipynb #c030
+# %% ../nbs/06_ledger.ipynb #c035
 def spent(self:Ledger,
     drawn:bool=False, # recompute from the noise drawn instead of the plans
 )->Composition:
@@ -274,25 +291,25 @@ def spent(self:Ledger,
     with self._locked(): return total_cost(self._entries, drawn)
 Ledger.spent = spent
 
-# %% ../nbs/06_ledger.ipynb #c031
+# %% ../nbs/06_ledger.ipynb #c036
 @property
 def entries(self:Ledger)->tuple:
     "The accepted releases, in order."
     with self._locked(): return tuple(self._entries)
 Ledger.entries = entries
 
-# %% ../nbs/06_ledger.ipynb #c049
+# %% ../nbs/06_ledger.ipynb #c056
 def _refuse(self:Ledger, *args):
     raise TypeError("a Ledger cannot be copied or pickled: a copy would spend the same budget twice; share the object, or open one path= in every process")
 Ledger.__copy__ = Ledger.__deepcopy__ = Ledger.__reduce_ex__ = _refuse
 
-# %% ../nbs/06_ledger.ipynb #c050
+# %% ../nbs/06_ledger.ipynb #c057
 def _itself(self:Ledger):
     "scikit-learn's clone keeps the ledger itself."
     return self
 Ledger.__sklearn_clone__ = _itself
 
-# %% ../nbs/06_ledger.ipynb #c051
+# %% ../nbs/06_ledger.ipynb #c058
 def _ledger_repr(self:Ledger):
     cap = "no cap" if self.epsilon is None else f"epsilon={self.epsilon:g}, delta={self.delta:g}"
     return f"Ledger({cap}, adjacency={self.adjacency!r}, {len(self._entries)} releases; {self.remaining()})"

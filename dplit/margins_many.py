@@ -4,13 +4,13 @@
 
 # %% auto #0
 __all__ = ['strength', 'Constants', 'default_constants', 'Dual', 'dual_certificate', 'nonprivate_margin_many',
-           'nonprivate_classes', 'projected_classes', 'nonprivate_search_many']
+           'nonprivate_classes', 'by_first_vertex', 'projected_classes', 'nonprivate_search_many']
 
 # %% ../nbs/14_margins_many.ipynb #c002
 import math, warnings
 from dataclasses import dataclass
 import numpy as np
-from .margins import Certificate, EigenBound, _lowest, least_eigenvalue
+from .eigenvalue import Certificate, _lowest, least_eigenvalue
 from .projection import BlockSet, floor_tolerance, project
 
 # %% ../nbs/14_margins_many.ipynb #c005
@@ -41,39 +41,54 @@ def default_constants(
     c = .37*math.sqrt(b*nu)*max(1., math.sqrt(2*math.log(max(n_clusters - 1, 2))))
     return Constants(c, max(.5*nu*b*b, 1e-9), (math.sqrt(.2*n*nu*b) + 40*math.sqrt(2))**2)
 
-# %% ../nbs/14_margins_many.ipynb #c010
+# %% ../nbs/14_margins_many.ipynb #c011
 @dataclass(frozen=True)
 class Dual:
     "What the certificate needs besides its eigenvalue."
-    y: np.ndarray # (n,)
-    g: np.ndarray # (n,)
-    G: float
-    Pg: float     # ‖Pg‖
-    T: np.ndarray # (k, k)
-    sizes: np.ndarray # (k,)
-    N: np.ndarray # normalized indicators (n, k)
+    y: np.ndarray # diagonal of S but for what cancels; (n,)
+    g: np.ndarray # what S sends every indicator to; (n,)
+    G: float      # sum of g over any class; edges
+    Pg: float     # norm of the part of g that varies within classes
+    T: np.ndarray # sums of the multipliers between two classes; (k, k)
+    sizes: np.ndarray # of the classes; (k,)
+    N: np.ndarray # normalized indicators; (n, k)
 
-# %% ../nbs/14_margins_many.ipynb #c011
+# %% ../nbs/14_margins_many.ipynb #c012
+def _indicators(labels): return (np.asarray(labels)[:, None] == np.arange(labels.max() + 1)).astype(float)
+
+# %% ../nbs/14_margins_many.ipynb #c013
+def _savings(A, labels, Z, nu):
+    "(edges inside the own class (n,), the least r_ub of another class (n,))."
+    index, inside = np.arange(len(labels)), A @ Z
+    rest = nu*Z.sum(0) - inside
+    rest[index, labels] = np.inf
+    return inside[index, labels], rest.min(1)
+
+# %% ../nbs/14_margins_many.ipynb #c015
 def dual_certificate(
     A,             # simple graph, scipy.sparse float64 (n, n); private
     labels,        # (n,) in 0..k-1, every class non-empty
     nu:float,      # public price of a pair
     c:float,       # floor of the multipliers
+    t:float=None,  # strength of the regularization; None: strength(n, k); inf: none
 )->Dual:
     "h, H, G, g, y and T of a labelling, in O(m + nk)."
-    n, index = len(labels), np.arange(len(labels))
-    Z = (np.asarray(labels)[:, None] == np.arange(labels.max() + 1)).astype(float)
-    sizes, inside = Z.sum(0), A @ Z
-    rest = nu*sizes - inside
-    rest[index, labels] = np.inf
-    h = rest.min(1) - c
+    Z = _indicators(labels)
+    sizes, (own, least) = Z.sum(0), _savings(A, labels, Z, nu)
+    h = least - c
     H = Z.T @ h
     g = h - ((H - H.min())/sizes)[labels]
-    y = inside[index, labels] - (nu + 1/strength(n, len(sizes)))*sizes[labels] + g
+    y = own - (nu + 1/(t or strength(len(labels), len(sizes))))*sizes[labels] + g
     Pg = g - (Z.T @ g/sizes)[labels]
-    return Dual(y, g, H.min(), float(np.linalg.norm(Pg)), nu*np.outer(sizes, sizes) - Z.T @ inside - H.min(), sizes, Z/np.sqrt(sizes))
+    return Dual(y, g, H.min(), float(np.linalg.norm(Pg)), nu*np.outer(sizes, sizes) - Z.T @ (A @ Z) - H.min(), sizes, Z/np.sqrt(sizes))
 
-# %% ../nbs/14_margins_many.ipynb #c015
+# %% ../nbs/14_margins_many.ipynb #c019
+def _easy_terms(d, C):
+    "The least of the three terms of the margin that need no eigenvalue."
+    a, b = np.triu_indices(len(d.sizes), 1)
+    return min(d.G - C.G0, (math.sqrt(C.V0) - d.Pg)/math.sqrt(2), (C.c*(d.sizes[a] + d.sizes[b]) - d.T[a, b]).min())
+
+# %% ../nbs/14_margins_many.ipynb #c020
 def nonprivate_margin_many(
     A,                   # simple graph, scipy.sparse float64 (n, n); private
     labels,              # (n,) in 0..k-1
@@ -83,19 +98,28 @@ def nonprivate_margin_many(
     rng,                 # numpy Generator
     constants:Constants=None, # public; None: default_constants
     cap:float=math.inf,  # the bound may stop here
-)->float:                # at least min(margin - 2**-8, cap) where that is positive; else any number <= 0
+    t:float=None,        # strength of the regularization; None: strength(n, k); inf: none
+)->float:                # at least min(margin - 2**-7, cap) where that is positive; else any number <= 0
     "Lower bound on the margin of a labelling with k classes (Theorem 2)."
     if len(np.unique(labels)) < n_clusters: return -math.inf
     C = constants or default_constants(len(labels), n_clusters, nu)
-    d = dual_certificate(A, labels, nu, C.c)
-    a, b = np.triu_indices(n_clusters, 1)
-    easy = min(d.G - C.G0, (math.sqrt(C.V0) - d.Pg)/math.sqrt(2), (C.c*(d.sizes[a] + d.sizes[b]) - d.T[a, b]).min())
+    d = dual_certificate(A, labels, nu, C.c, t)
+    easy = _easy_terms(d, C)
     if easy <= 0: return easy
     rate, cost = 2 + 1/d.sizes.min(), C.V0/C.G0
     gamma = least_eigenvalue(Certificate(A, 0., d.y, d.N), failures, rng, cost, cost + rate*cap).low
     return min(easy, (gamma - cost)/rate) - 2.**-20
 
-# %% ../nbs/14_margins_many.ipynb #c021
+# %% ../nbs/14_margins_many.ipynb #c026
+def _move(A, labels, k):
+    "Every vertex to the class with which it shares most edges in proportion."
+    Z = (labels[:, None] == np.arange(k)).astype(float)
+    return ((A @ Z)/np.maximum(Z.sum(0), 1)).argmax(1)
+
+# %% ../nbs/14_margins_many.ipynb #c027
+def _spectral_rows(A, k): return _lowest(Certificate(A, 0., np.zeros(A.shape[0])), k, np.cos(np.arange(A.shape[0])), 1e-3)[1]
+
+# %% ../nbs/14_margins_many.ipynb #c028
 def nonprivate_classes(
     A,              # simple graph, scipy.sparse float64 (n, n); private
     n_clusters:int, # k
@@ -104,35 +128,44 @@ def nonprivate_classes(
 )->np.ndarray:      # (n,) in 0..k-1
     "A guess by spectrum, k-means and majority; no guarantee."
     from sklearn.cluster import KMeans
-    n = A.shape[0]
-    rows = _lowest(Certificate(A, 0., np.zeros(n)), n_clusters, np.cos(np.arange(n)), 1e-3)[1]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")                      # equal rows: a warning would depend on the edges
-        labels = KMeans(n_clusters, n_init=4, random_state=int(rng.integers(2**31))).fit(rows).labels_
+        labels = KMeans(n_clusters, n_init=4, random_state=int(rng.integers(2**31))).fit(_spectral_rows(A, n_clusters)).labels_
     for _ in range(rounds):
-        Z = (labels[:, None] == np.arange(n_clusters)).astype(float)
-        new = ((A @ Z)/np.maximum(Z.sum(0), 1)).argmax(1)
+        new = _move(A, labels, n_clusters)
         if (new == labels).all(): break
         labels = new
     return labels
 
-# %% ../nbs/14_margins_many.ipynb #c022
+# %% ../nbs/14_margins_many.ipynb #c029
+def _blocks(matrix, k):
+    "The classes of a 0/1 block matrix with k blocks, rounded at one half, or None."
+    from scipy.sparse.csgraph import connected_components
+    count, labels = connected_components(matrix > .5)
+    return labels if count == k else None
+
+# %% ../nbs/14_margins_many.ipynb #c030
+def by_first_vertex(
+    labels,       # any integer labels; (n,)
+)->np.ndarray:    # the same partition; (n,) in 0, 1, …
+    "Classes numbered in the order of their first vertices."
+    return np.unique(np.unique(labels, return_index=True)[1], return_inverse=True)[1][np.unique(labels, return_inverse=True)[1]]
+
+# %% ../nbs/14_margins_many.ipynb #c032
 def projected_classes(
     A,              # simple graph, scipy.sparse float64 (n, n); private
     n_clusters:int, # k
     nu:float,       # public price of a pair
 ):                  # (n,) in 0..k-1: the only labelling that can have a positive margin; or None
     "Round the certified projection of t (A - nu J) on the block set (Theorem 1)."
-    from scipy.sparse.csgraph import connected_components
     n, t = A.shape[0], strength(A.shape[0], n_clusters)
     target, block = t*(A.toarray() - nu), BlockSet(np.ones(n), float(n*n), 1/n_clusters)
     for tolerance in (n/20, .49):
         found = project(target, block, max(tolerance, .49), rho=2*t)
         if np.linalg.norm(found.matrix - (found.matrix > .5)) > found.error + 1e-6: return None
-    count, labels = connected_components(found.matrix > .5)
-    return labels if count == n_clusters else None
+    return _blocks(found.matrix, n_clusters)
 
-# %% ../nbs/14_margins_many.ipynb #c023
+# %% ../nbs/14_margins_many.ipynb #c033
 def nonprivate_search_many(
     A,              # simple graph, scipy.sparse (n, n); private
     n_clusters:int, # k; >= 3
@@ -149,5 +182,4 @@ def nonprivate_search_many(
     if not low > 0:
         labels = projected_classes(A, k, nu)
         low = -math.inf if labels is None else nonprivate_margin_many(A, labels, k, nu, failures, rng, None, cap)
-    if not low > 0: return None, 0.
-    return np.unique(np.unique(labels, return_index=True)[1], return_inverse=True)[1][labels], low
+    return (by_first_vertex(labels), low) if low > 0 else (None, 0.)

@@ -4,8 +4,7 @@
 
 # %% auto #0
 __all__ = ['stabilized_score', 'round_budget', 'ascent_sigma', 'joint_sensitivity', 'correlated_scores', 'private_ascent',
-           'dap_grid', 'dap', 'merge_by_ward', 'dp_grams', 'dp_grams_c', 'sinusoid', 'three_components',
-           'conditional_dap', 'dp_pms']
+           'dap_grid', 'dap', 'merge_by_ward', 'dp_grams', 'dp_grams_c', 'conditional_dap', 'dp_pms', 'audit_case']
 
 # %% ../nbs/31_modes_published.ipynb #c003
 import math
@@ -113,7 +112,7 @@ def private_ascent(
 def dap_grid(
     bounds,           # public box (lo, hi); each of shape (d,)
     spacing:float,    # h_DAP; > 0; data units
-    limit:int=200_000,# refuse a larger grid: pass `candidates` instead
+    limit:int=200_000, # refuse a larger grid: pass `candidates` instead
 )->np.ndarray:        # nodes; shape (N, d)
     "Regular grid of candidates over the public box."
     lo, hi = (np.atleast_1d(np.asarray(b, float)) for b in bounds)
@@ -153,6 +152,19 @@ def merge_by_ward(
     return np.array([points[group == j].mean(0) for j in range(n_modes)])
 
 # %% ../nbs/31_modes_published.ipynb #c030
+def _open_numbers(n, volume, bandwidth, clip, floor, batch):
+    "Clip, floor, rounds and batch size; what the text leaves open is filled in by public defaults."
+    floor = 1/volume if floor is None else floor
+    return floor/bandwidth if clip is None else clip, floor, math.ceil(math.log(n)), batch or math.ceil(n/math.log(n))
+
+# %% ../nbs/31_modes_published.ipynb #c031
+def _dap_starts(X, lo, hi, unit, k, candidates, epsilon, queries):
+    "DAP with the radii of the text, in public units; epsilon-DP."
+    n, d = X.shape; radius = unit*(math.log(n)/n)**(1/(d + 4))
+    nodes = dap_grid((lo, hi), radius) if candidates is None else candidates
+    return dap(X, nodes, k, radius, unit*math.log(n)**(-1/d), epsilon, queries)
+
+# %% ../nbs/31_modes_published.ipynb #c032
 def dp_grams(
     X:np.ndarray,                # records; shape (n, d)
     bounds,                      # public box (lo, hi)
@@ -160,10 +172,8 @@ def dp_grams(
     queries:NoisyQueries,        # the door to private data
     n_modes:int=None,            # known number of modes: Ward; None: merge by radius
     bandwidth:float=None,        # None: the public rule, natural unit one tenth of the box
-    clip:float=None,             # A; None: floor/bandwidth
-    floor:float=None,            # p_floor; None: uniform density on the box
-    step:float=None,             # eta; None: bandwidth squared
-    batch:int=None,              # None: ceil(n / log n)
+    clip:float=None, floor:float=None, # A (None: floor/bandwidth) and p_floor (None: uniform density on the box)
+    step:float=None, batch:int=None,   # eta (None: bandwidth squared) and batch size (None: ceil(n / log n))
     n_starts:int=None,           # k; None: ceil(M log n), with M = 4 when unknown
     init_share:float=.5,         # share of epsilon for the starting points
     candidates:np.ndarray=None,  # public DAP candidates; None: a grid over the box
@@ -176,21 +186,17 @@ def dp_grams(
     n, d = X.shape
     lo, hi = (np.broadcast_to(np.asarray(b, float), (d,)) for b in bounds)
     unit = float((hi - lo).mean())/10
-    h = bandwidth or public_bandwidth(n, d, unit)
-    floor = 1/np.prod(hi - lo) if floor is None else floor
-    clip = floor/h if clip is None else clip
-    T, m, k = math.ceil(math.log(n)), batch or math.ceil(n/math.log(n)), n_starts or math.ceil((n_modes or 4)*math.log(n))
+    h, k = bandwidth or public_bandwidth(n, d, unit), n_starts or math.ceil((n_modes or 4)*math.log(n))
+    clip, floor, T, m = _open_numbers(n, np.prod(hi - lo), h, clip, floor, batch)
     if starts is None:
-        radius = unit*(math.log(n)/n)**(1/(d + 4))
-        nodes = dap_grid((lo, hi), radius) if candidates is None else candidates
-        starts = dap(X, nodes, k, radius, unit*math.log(n)**(-1/d), init_share*epsilon, queries)
+        starts = _dap_starts(X, lo, hi, unit, k, candidates, init_share*epsilon, queries)
         epsilon = (1 - init_share)*epsilon
     S = joint_sensitivity(h, d, clip, floor) if sensitivity is None else sensitivity
     sigma = ascent_sigma(S, n, m, T, epsilon, delta)
     end = private_ascent(starts, X, h, sigma, S/m, T, m, step or h*h, queries, clip=clip, floor=floor, kernel=kernel)[-1]
     return merge_by_radius(end, h)[0] if n_modes is None else merge_by_ward(end, n_modes)
 
-# %% ../nbs/31_modes_published.ipynb #c033
+# %% ../nbs/31_modes_published.ipynb #c035
 def dp_grams_c(
     X:np.ndarray,                # records; shape (n, d)
     n_clusters:int,              # number of centers
@@ -201,25 +207,6 @@ def dp_grams_c(
 )->np.ndarray:                   # centers; shape (n_clusters, d)
     "DP-GRAMS-C as published (Algorithm 3): merged modes as cluster centers. Claim BROKEN as for `dp_grams`."
     return dp_grams(X, bounds, epsilon, delta, queries, n_modes=check_number("n_clusters", n_clusters, 1, integer=True), **options)
-
-# %% ../nbs/31_modes_published.ipynb #c036
-def sinusoid(
-    n:int,                    # number of records
-    rng:np.random.Generator,  # source of the synthetic records
-)->tuple[np.ndarray, np.ndarray]:  # predictors (n,), responses (n,)
-    "Two sine branches 1.5 apart, noise .15."
-    x, top = rng.uniform(size=n), rng.integers(2, size=n)
-    return x, 1.5*top + .5*np.sin(3*np.pi*x) + .15*rng.standard_normal(n)
-
-# %% ../nbs/31_modes_published.ipynb #c037
-def three_components(
-    n:int,                    # number of records
-    rng:np.random.Generator,  # source of the synthetic records
-)->tuple[np.ndarray, np.ndarray]:  # predictors (n,), responses (n,)
-    "Constant branches 3, 2, 1 on the overlapping intervals [0,.5], [.4,.7], [.6,1], noise .2."
-    size = [n//3, n//3, n - 2*(n//3)]
-    x = np.concatenate([rng.uniform(a, b, m) for (a, b), m in zip(((0, .5), (.4, .7), (.6, 1)), size)])
-    return x, np.repeat([3., 2., 1.], size) + .2*rng.standard_normal(n)
 
 # %% ../nbs/31_modes_published.ipynb #c039
 def conditional_dap(
@@ -242,21 +229,23 @@ def conditional_dap(
     queries.events.extend(events)
     return np.array(anchors)
 
-# %% ../nbs/31_modes_published.ipynb #c040
+# %% ../nbs/31_modes_published.ipynb #c041
+def _anchors(x, y, edges, y_grid, draws, h, initializer, epsilon, queries):
+    "Starting points of partial mean shift, binned or by DAP in the plane; epsilon-DP in one response."
+    if initializer == "binned": return conditional_dap(x, y, edges, y_grid, draws, h, epsilon, queries)
+    nodes = np.stack(np.meshgrid((edges[1:] + edges[:-1])/2, y_grid, indexing="ij"), -1).reshape(-1, 2)
+    return dap(np.c_[x, y], nodes, (len(edges) - 1)*draws, h, h, epsilon, queries)
+
+# %% ../nbs/31_modes_published.ipynb #c042
 def dp_pms(
-    x:np.ndarray,                # public predictors; shape (n,)
-    y:np.ndarray,                # responses; shape (n,)
+    x:np.ndarray, y:np.ndarray,  # public predictors and private responses; shape (n,) each
     x_bounds, y_bounds,          # public intervals (lo, hi)
     epsilon:float, delta:float,  # nominal budget
     queries:NoisyQueries,        # the door to private data
     bandwidth:float=None,        # None: the public rule, natural unit a quarter of the y interval
-    bins:int=20,                 # bins in x, public
-    draws:int=4,                 # anchors per bin
+    bins:int=20, draws:int=4,    # bins in x and anchors per bin; public
     initializer:str="binned",    # "binned": conditional-DAP in each bin; "dap": DAP over bin centers times the y grid
-    clip:float=None,             # A; None: floor/bandwidth
-    floor:float=None,            # p_floor; None: uniform density on the box
-    step:float=None,             # eta; None: bandwidth squared
-    batch:int=None,              # None: ceil(n / log n)
+    clip:float=None, floor:float=None, step:float=None, batch:int=None, # A, p_floor, eta, batch size; None: as in `dp_grams`
     init_share:float=.5,         # share of epsilon for the anchors
     sensitivity:float=None,      # S; None: the printed joint sensitivity
 )->np.ndarray:                   # released points (x, conditional mode); shape (m, 2)
@@ -264,14 +253,42 @@ def dp_pms(
     check_budget(epsilon, delta)
     n, width = len(y), y_bounds[1] - y_bounds[0]
     h = bandwidth or public_bandwidth(n, 2, width/4)
-    floor = 1/(width*(x_bounds[1] - x_bounds[0])) if floor is None else floor
-    clip = floor/h if clip is None else clip
-    T, m = math.ceil(math.log(n)), batch or math.ceil(n/math.log(n))
+    clip, floor, T, m = _open_numbers(n, width*(x_bounds[1] - x_bounds[0]), h, clip, floor, batch)
     edges, y_grid = np.linspace(*x_bounds, bins + 1), np.linspace(*y_bounds, math.ceil(2*width/h) + 1)
-    if initializer == "binned": starts = conditional_dap(x, y, edges, y_grid, draws, h, init_share*epsilon, queries)
-    else:
-        nodes = np.stack(np.meshgrid((edges[1:] + edges[:-1])/2, y_grid, indexing="ij"), -1).reshape(-1, 2)
-        starts = dap(np.c_[x, y], nodes, bins*draws, h, h, init_share*epsilon, queries)
+    starts = _anchors(x, y, edges, y_grid, draws, h, initializer, init_share*epsilon, queries)
     S = joint_sensitivity(h, 2, clip, floor) if sensitivity is None else sensitivity
     sigma = ascent_sigma(S, n, m, T, (1 - init_share)*epsilon, delta)
     return private_ascent(starts, np.c_[x, y], h, sigma, S/m, T, m, step or h*h, queries, last_only=True, clip=clip, floor=floor)[-1]
+
+# %% ../nbs/31_modes_published.ipynb #c082
+def _kink_round(d, m=588):
+    "M1: one full-batch round at the kink of the clip, and its neighboring tables."
+    D, starts, peak = np.zeros((m, d)), np.zeros((2, d)), (2*math.pi)**(-d/2)
+    E = D.copy(); E[0, -1], starts[:, -1] = 1, (-.75/m, -.15/m)
+    noise = 1., joint_sensitivity(1, d, .75*peak/m, peak)/m
+    return lambda X, rng: private_ascent(starts, X, 1., *noise, 1, m, 1., NoisyQueries(rng), d > 1, clip=.75*peak/m, floor=peak), [(D, E)]
+
+# %% ../nbs/31_modes_published.ipynb #c083
+def _membership(n=1000, h=.5):
+    "M2: the calibration behind the tables on two clusters; a record at (1, 0) throws the walker over."
+    D = np.where(np.arange(n) % 2, 6, -6)[:, None]*[1., 0] + .3*np.random.default_rng(0).standard_normal((n, 2))
+    options = dict(bandwidth=h, clip=math.inf, floor=0., step=h*h, starts=np.array([[-1., 0]]), sensitivity=.15*h**-3)
+    return lambda X, rng: dp_grams_c(X, 1, (-8, 8), 1., 1e-6, NoisyQueries(rng), **options), (np.vstack([[[1., 0]], D[1:]]), D)
+
+# %% ../nbs/31_modes_published.ipynb #c084
+def audit_case(
+    claim:str="DP-GRAMS", # "DP-GRAMS" (M1), "DP-GRAMS-C" (M2), "DP-PMS" (M1) or "DAP"
+):                        # an AuditCase for `dplit.refute.run_suite`
+    "How to audit a claim of this notebook, and what must be found: the first three are broken, DAP is not."
+    from dplit.audit import adversarial_pairs
+    from dplit.refute import AuditCase
+    if claim == "DAP":
+        grid = dap_grid(([-1, -1], [1, 1]), .5)
+        run = lambda D, rng, nodes=grid, epsilon=1., r=.5: dap(D, nodes, 4, r, .6, epsilon, NoisyQueries(rng))
+        mutants = {"candidates from the data": lambda D, rng: run(D, rng, D), "epsilon for each draw": lambda D, rng: run(D, rng, epsilon=4.), "radius from the data": lambda D, rng: run(D, rng, r=float(np.ptp(D)))}
+        return AuditCase(claim, run, adversarial_pairs(2, np.random.default_rng(0), "replace-one", wild=False)[::2], epsilon=1., mutants=mutants, law_runs=400)
+    if claim == "DP-GRAMS-C":
+        run, pair = _membership()
+        return AuditCase(claim, run, [], epsilon=1., delta=1e-6, status="broken", score=(pair, lambda M: float(M[0, 0] > 0)), runs=(1500, 15_000), law_runs=0)
+    run, pairs = _kink_round(2 if claim == "DP-PMS" else 1)
+    return AuditCase(claim, run, pairs, epsilon=1., delta=1e-6, status="broken", law_runs=0)

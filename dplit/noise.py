@@ -161,7 +161,8 @@ class NoisyQueries:
         self.rng, self.events, self.weakened, self.tapped = rng, [], False, False
 
     @property
-    def mu_squared(self): return sum(event.mu_squared for event in self.events)
+    def mu_squared(self): # cost of the answers so far as Gaussian DP, squared
+        return sum(event.mu_squared for event in self.events)
 
     def _ask(self, query, event, draw):
         self.events.append(event)

@@ -213,6 +213,7 @@ class AuditCase:
     one_run: dict=field(default_factory=dict) # n, independent, …: enables `one_run_graph_audit`
     runs: tuple=(1000, 30_000) # deciding runs of the profile audit: fast, deep
     law_runs: int=200    # runs of the noise law; five times as many when deep; 0 skips it
+    units: int=1         # steps of the mechanism's own relation in one pair, see `replay_audit`
 
     def __post_init__(self):
         check_choice("status", self.status, ("certified", "unproven", "broken"))
@@ -220,7 +221,9 @@ class AuditCase:
 
 # %% ../nbs/08_refute.ipynb #c064
 _CASES = {}
-def register(case:AuditCase)->AuditCase:
+def register(
+    case:AuditCase, # the mechanism, its pairs, its claim and its mutants
+)->AuditCase:
     "Add a case to the suite; the same name again replaces it."
     _CASES[case.name] = case
     return case
@@ -234,7 +237,7 @@ def registered()->dict:
 def _found(run, case, deep, alpha):
     "(refutation or '', replay ratio and lower bounds found on the way)."
     seen = dict.fromkeys(("replay ratio", "epsilon lower", "mu lower"), math.nan)
-    try: seen["replay ratio"] = replay_many(run, case.pairs, case.mu, None if case.delta else case.epsilon).ratio
+    try: seen["replay ratio"] = replay_many(run, case.pairs, case.mu, None if case.delta else case.epsilon, units=case.units).ratio
     except AuditFailure as e: return f"replay: {e}", seen
     if case.law_runs and noise_law_audit(run, case.pairs[0][0], case.law_runs*(5 if deep else 1), alpha).refuted: return "noise law", seen
     pair, score = case.score if isinstance(case.score, tuple) else (case.pairs[0], case.score)

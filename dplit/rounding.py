@@ -10,7 +10,7 @@ import math, os
 from functools import lru_cache
 import numpy as np
 from scipy.special import ndtri
-from .privacy import check_number
+from .checks import check_number, shown
 
 # %% ../nbs/00_rounding.ipynb #c010
 def _secure_words(n):
@@ -25,8 +25,11 @@ class NoiseSource:
     def __init__(self,
         seed=None, # None: operating-system entropy; a numpy SeedSequence: reproducible, no protection
     ):
-        self.seeded, self._seed = seed is not None, seed
-        self._bits = np.random.PCG64(seed) if self.seeded else None
+        self._seed, self._bits = seed, None if seed is None else np.random.PCG64(seed)
+
+    @property
+    def seeded(self): # is the noise that of a fixed seed? Read off the source itself, so that nobody can say otherwise
+        return self._bits is not None
 
     def words(self, n): # number of words
         "n independent uniform 64-bit words; shape (n,), uint64."
@@ -42,12 +45,12 @@ def noise_source(
     random_state=None, # None, int >= 0, numpy SeedSequence, Generator or RandomState, or a NoiseSource
 )->NoiseSource:        # the same object if a NoiseSource was passed
     "The source of noise that `random_state` asks for; None is the secure one."
-    if random_state is None or isinstance(random_state, NoiseSource): return random_state or NoiseSource()
+    if random_state is None or type(random_state) is NoiseSource: return random_state or NoiseSource()      # a subclass could draw anything
     seed, key = random_state, ()
     if isinstance(seed, np.random.SeedSequence): seed, key = seed.entropy, seed.spawn_key
     elif isinstance(seed, (np.random.Generator, np.random.RandomState)): seed = int.from_bytes(seed.bytes(32), "little")
     elif isinstance(seed, (bool, np.bool_)) or not isinstance(seed, (int, np.integer)) or seed < 0: raise ValueError(
-        f"random_state={seed!r}: must be None, an int >= 0, a numpy SeedSequence, Generator or RandomState, or a NoiseSource")
+        f"random_state={shown(seed)}: must be None, an int >= 0, a numpy SeedSequence, Generator or RandomState, or a NoiseSource")
     return NoiseSource(np.random.SeedSequence(seed, spawn_key=(*key, 0x64706C6974)))
 
 # %% ../nbs/00_rounding.ipynb #c021

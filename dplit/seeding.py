@@ -10,12 +10,13 @@ __all__ = ['SEED_METHODS', 'spread_points', 'ball_candidates', 'noisy_counts', '
 # %% ../nbs/20_seeding.ipynb #c002
 import math, warnings
 from dataclasses import dataclass
+from functools import partial
 import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import ndtr
 from .privacy import BrokenPrivacyWarning, PrivacyClaim, check_choice, check_number, mu_from_budget
 from .noise import NoisyQueries, noise_source
-from .points import GridPoints, blocks, cell_counts, nearest, snap, snap_centers
+from .points import Cells, GridPoints, blocks, snap, snap_centers
 from .prek import nonprivate_prek_starts
 
 # %% ../nbs/20_seeding.ipynb #c006
@@ -56,17 +57,18 @@ def noisy_counts(
     "Counts of records in disjoint cells, all at once: mu-GDP under add-remove."
     return queries.gaussian(counts, 1/mu, 1., label=label), 1/mu
 
-# %% ../nbs/20_seeding.ipynb #c011
+# %% ../nbs/20_seeding.ipynb #c012
 def vote(
     points:GridPoints,       # records (n, d)
     candidates:np.ndarray,   # public or released candidates (m, d); box units
     mu:float,                # Gaussian DP of this query; > 0
     queries:NoisyQueries,    # the door to private data
+    grid=None,               # CoarseGrid of a released ball, which is faster; None: the fine grid
 )->tuple:                    # noisy votes (m,); standard deviation of their noise
     "How many records are nearest to each candidate, with noise: mu-GDP under add-remove."
-    return noisy_counts(cell_counts(nearest(points, snap_centers(candidates, points.unit))[0], len(candidates)), mu, queries, "votes")
+    return noisy_counts(Cells(points, snap_centers(candidates, points.unit), grid).counts()[0], mu, queries, "votes")
 
-# %% ../nbs/20_seeding.ipynb #c015
+# %% ../nbs/20_seeding.ipynb #c016
 def resample(
     candidates:np.ndarray,     # candidates (m, d) of the last vote; box units
     votes:np.ndarray,          # their noisy votes (m,)
@@ -85,7 +87,7 @@ def resample(
     chosen = gen.choice(len(votes), m, p=weight/weight.sum())
     return candidates[chosen] + width*spread_points(m, candidates.shape[1], gen)
 
-# %% ../nbs/20_seeding.ipynb #c019
+# %% ../nbs/20_seeding.ipynb #c020
 def weighted_kmeans(
     points:np.ndarray,         # released points (m, d); box units
     weights:np.ndarray,        # their released weights (m,); negative ones count as zero
@@ -102,7 +104,7 @@ def weighted_kmeans(
         warnings.simplefilter("ignore")                        # equal points are no news
         return KMeans(k, n_init=n_init, max_iter=50, random_state=int(gen.integers(2**31))).fit(points, sample_weight=w).cluster_centers_
 
-# %% ../nbs/20_seeding.ipynb #c024
+# %% ../nbs/20_seeding.ipynb #c025
 def vote_starts(
     points:GridPoints,         # records (n, d)
     k:int,                     # number of centers
@@ -112,13 +114,13 @@ def vote_starts(
     per_cluster:int=20,        # candidates per center
 )->np.ndarray:                 # centers (k, d); box units
     "Start points by two rounds of votes over the whole box: mu-GDP under add-remove."
-    d = points.q.shape[1]; each = mu/math.sqrt(2)
+    d = points.d; each = mu/math.sqrt(2)
     x = ball_candidates(per_cluster*k, np.zeros(d), math.sqrt(d), gen)
     x = resample(x, *vote(points, x, each, queries), len(x), gen)
     votes, sd = vote(points, x, each, queries)
     return np.clip(weighted_kmeans(x, np.where(votes > 1.5*sd, votes, 0.), k, gen), -1, 1)
 
-# %% ../nbs/20_seeding.ipynb #c026
+# %% ../nbs/20_seeding.ipynb #c028
 def uniform_starts(
     k:int,                     # number of centers
     d:int,                     # dimension
@@ -127,7 +129,7 @@ def uniform_starts(
     "Random points of the box. Data-free: costs nothing."
     return gen.uniform(-1, 1, (k, d))
 
-# %% ../nbs/20_seeding.ipynb #c027
+# %% ../nbs/20_seeding.ipynb #c029
 def _pack(k, d, a, gen, tries=200):
     "k points of the box at distance a from the faces and 2a from each other, or None."
     x = np.empty((0, d))
@@ -135,7 +137,7 @@ def _pack(k, d, a, gen, tries=200):
         if ((x - y)**2).sum(1).min(initial=np.inf) >= 4*a*a: x = np.r_[x, y[None]]
         if len(x) == k: return x
 
-# %% ../nbs/20_seeding.ipynb #c028
+# %% ../nbs/20_seeding.ipynb #c030
 def packing_starts(
     k:int,                     # number of centers
     d:int,                     # dimension
@@ -148,21 +150,25 @@ def packing_starts(
         best, low, high = (best, low, a) if x is None else (x, a, high)
     return best
 
-# %% ../nbs/20_seeding.ipynb #c031
+# %% ../nbs/20_seeding.ipynb #c033
+def _within_step(q, memo, c, r2):
+    "Records of a block within a squared distance of each candidate."
+    counts = np.zeros(len(c), np.int64)
+    for s in blocks(len(q), len(c) + q.shape[1]):
+        x = q[s].astype(np.float64)
+        counts += ((c*c).sum(1) - 2*x @ c.T + (x*x).sum(1)[:, None] <= r2).sum(0)   # exact integers
+    return (counts,)
+
+# %% ../nbs/20_seeding.ipynb #c034
 def within_counts(
     points:GridPoints,       # records (n, d)
     candidates:np.ndarray,   # public candidates (m, d); box units
     reach:float,             # counted within this distance; public; box units
 )->np.ndarray:               # records within reach of each candidate (m,); int64; each changes by at most 1
     "Utility of DAP: exact number of records near each candidate. Private: goes only into a noisy choice."
-    c, r2 = snap_centers(candidates, points.unit), float(int(reach/points.unit))**2
-    counts = np.zeros(len(c), np.int64)
-    for s in blocks(len(points.q), len(c) + points.q.shape[1]):
-        x = points.q[s].astype(np.float64)
-        counts += ((c*c).sum(1) - 2*x @ c.T + (x*x).sum(1)[:, None] <= r2).sum(0)   # exact integers
-    return counts
+    return points.total(partial(_within_step, c=snap_centers(candidates, points.unit), r2=float(int(reach/points.unit))**2))[0]
 
-# %% ../nbs/20_seeding.ipynb #c032
+# %% ../nbs/20_seeding.ipynb #c035
 def suppressed_choices(
     scores:np.ndarray,       # utility of each candidate (m,); private
     candidates:np.ndarray,   # public candidates (m, d); any unit
@@ -184,7 +190,7 @@ def suppressed_choices(
         gap = np.minimum(gap, np.linalg.norm(candidates - candidates[j], axis=1))
     return np.array(chosen)
 
-# %% ../nbs/20_seeding.ipynb #c033
+# %% ../nbs/20_seeding.ipynb #c036
 def dap_starts(
     points:GridPoints,         # records (n, d)
     k:int,                     # number of centers
@@ -195,11 +201,11 @@ def dap_starts(
     per_cluster:int=40,        # candidates per center
 )->np.ndarray:                 # centers (k, d); box units
     "Start points by k suppressed exponential-mechanism choices among public candidates: (k epsilon)-DP."
-    d = points.q.shape[1]; h = reach*math.sqrt(d)
+    d = points.d; h = reach*math.sqrt(d)
     x = np.clip(ball_candidates(per_cluster*k, np.zeros(d), math.sqrt(d), gen), -1, 1)
     return x[suppressed_choices(within_counts(points, x, h), x, k, epsilon, h, queries)]
 
-# %% ../nbs/20_seeding.ipynb #c038
+# %% ../nbs/20_seeding.ipynb #c041
 @dataclass(frozen=True)
 class SeedMethod:
     "A way to choose start points."
@@ -208,30 +214,30 @@ class SeedMethod:
     origin: str              # "dplit" or "published"
     section: str             # notebook section of the proof, or of the counterexample
 
-# %% ../nbs/20_seeding.ipynb #c039
+# %% ../nbs/20_seeding.ipynb #c042
 def _choice_epsilon(epsilon, delta, k):
     "Largest pure epsilon of one of k choices within (epsilon, delta): basic or Gaussian composition."
     if delta == 0: return epsilon/k
     half = mu_from_budget(epsilon, delta)/math.sqrt(k)/2
     return max(epsilon/k, (math.log(ndtr(half)) - math.log(ndtr(-half)))*(1 - 1e-12))
 
-# %% ../nbs/20_seeding.ipynb #c040
+# %% ../nbs/20_seeding.ipynb #c043
 SEED_METHODS = {
-    "uniform": SeedMethod(lambda p, k, e, dl, q, g: uniform_starts(k, p.q.shape[1], g), "certified", "dplit", "20_seeding#sec-seeding-free"),
-    "packing": SeedMethod(lambda p, k, e, dl, q, g: packing_starts(k, p.q.shape[1], g), "certified", "published", "20_seeding#sec-seeding-free"),
+    "uniform": SeedMethod(lambda p, k, e, dl, q, g: uniform_starts(k, p.d, g), "certified", "dplit", "20_seeding#sec-seeding-free"),
+    "packing": SeedMethod(lambda p, k, e, dl, q, g: packing_starts(k, p.d, g), "certified", "published", "20_seeding#sec-seeding-free"),
     "votes": SeedMethod(lambda p, k, e, dl, q, g: vote_starts(p, k, mu_from_budget(e, dl), q, g), "certified", "dplit", "20_seeding#sec-seeding-votes"),
     "dap": SeedMethod(lambda p, k, e, dl, q, g: dap_starts(p, k, _choice_epsilon(e, dl, k), q, g), "certified", "dplit", "20_seeding#sec-seeding-dap"),
     "prek": SeedMethod(lambda p, k, e, dl, q, g: nonprivate_prek_starts(p.q.astype(float)*p.unit, k)[0], "broken", "published", "20_prek#sec-prek-broken"),
 }
 
-# %% ../nbs/20_seeding.ipynb #c041
+# %% ../nbs/20_seeding.ipynb #c044
 @dataclass(frozen=True, eq=False)
 class Seeds:
     "Start points and what they cost."
     centers: np.ndarray      # start points (k, d); box units
     claim: PrivacyClaim      # the promise and the events drawn
 
-# %% ../nbs/20_seeding.ipynb #c042
+# %% ../nbs/20_seeding.ipynb #c045
 def seed_centers(
     Z:np.ndarray,            # records (n, d) in [-1, 1], from `box_scale`; box units
     k:int,                   # number of centers; >= 1

@@ -12,10 +12,14 @@ import math
 import numpy as np
 from scipy.sparse import csr_array
 from .graphs import check_dense_memory
-from .margins import (Certificate, Failures, _lowest, centered, least_eigenvalue, nonprivate_margin)
+from .eigenvalue import Certificate, Failures, _lowest, degree_cap, least_eigenvalue
+from .margins import centered, nonprivate_margin
 from .privacy import Event, check_budget, check_number
 
 # %% ../nbs/15_stability.ipynb #c005
+def _majority(A, nu, z): return np.where(centered(A, nu, z) >= 0, 1., -1.)
+
+# %% ../nbs/15_stability.ipynb #c006
 def nonprivate_split(
     A,             # simple graph, scipy.sparse float64 (n, n); private
     nu:float,      # public price of a pair
@@ -26,18 +30,18 @@ def nonprivate_split(
     vector = _lowest(Certificate(A, nu, np.zeros(n)), 1, np.cos(np.arange(n)), 1e-2)[1][:, 0]
     z = np.where(vector >= 0, 1., -1.)
     for _ in range(rounds):
-        new = np.where(centered(A, nu, z) >= 0, 1., -1.)
+        new = _majority(A, nu, z)
         if (new == z).all(): break
         z = new
     return z
 
-# %% ../nbs/15_stability.ipynb #c008
+# %% ../nbs/15_stability.ipynb #c009
 def _unit(V):
     "Rows of length one; a zero row becomes the first unit vector."
     length = np.linalg.norm(V, axis=1, keepdims=True)
     return np.where(length > 0, V/np.where(length > 0, length, 1), np.eye(1, V.shape[1]))
 
-# %% ../nbs/15_stability.ipynb #c009
+# %% ../nbs/15_stability.ipynb #c010
 def _climb_state(A, nu, V):
     "(earned (n,), gradient (n, r)) of the relaxed labelling."
     CV = centered(A, nu, V)
@@ -45,37 +49,45 @@ def _climb_state(A, nu, V):
     return earned, CV - earned[:, None]*V
 
 # %% ../nbs/15_stability.ipynb #c011
+def _row_bound(A, nu): return (float(A.sum(0).max()) if A.nnz else 0.) + nu*A.shape[0] + 1
+
+# %% ../nbs/15_stability.ipynb #c012
 def climb(
     A,           # simple graph, scipy.sparse float64 (n, n)
     nu:float,    # price of a pair
     V,           # unit rows; (n, r)
     goal:float,  # Frobenius norm of the gradient to reach
 )->np.ndarray:   # unit rows (n, r)
-    "Climb <C, VV'> over unit rows until the gradient is small; never descends."
+    "Climb <C, VV'> over unit rows until the gradient is small; never descends, and ends (Theorem 3)."
     from scipy.optimize import minimize
-    shape, sigma = V.shape, float(A.sum(0).max()) + nu*len(V) + 1
+    shape, sigma = V.shape, _row_bound(A, nu)
     def negative(x):
         W = x.reshape(shape); length = np.linalg.norm(W, axis=1, keepdims=True)
         earned, E = _climb_state(A, nu, _unit(W))
         return -earned.sum()/2, -(E/np.maximum(length, 1e-12)).ravel()
-    while np.linalg.norm(_climb_state(A, nu, V)[1]) > goal:
+    for _ in range(math.ceil(4*len(V)*(sigma/goal)**2)):
+        if np.linalg.norm(_climb_state(A, nu, V)[1]) <= goal: break
         x = minimize(negative, V.ravel(), jac=True, method="L-BFGS-B", options=dict(maxiter=300, gtol=goal/math.sqrt(V.size)/2, ftol=0)).x
         better = _unit(x.reshape(shape))
-        if _climb_state(A, nu, better)[0].sum() > _climb_state(A, nu, V)[0].sum(): V = better
+        if _climb_state(A, nu, better)[0].sum() > _climb_state(A, nu, V)[0].sum() + goal**2/(2*sigma): V = better
         for _ in range(5): V = _unit(centered(A, nu, V) + sigma*V)
     return V
 
-# %% ../nbs/15_stability.ipynb #c013
-def _wider(A, nu, V, earned, directions):
-    "Append columns along directions of negative curvature, with the largest weight of a halving sequence that climbs."
-    weight = .3*math.sqrt(len(V))
-    while True:
-        wider = _unit(np.c_[V, weight*directions])
-        if _climb_state(A, nu, wider)[0].sum() > earned.sum(): return wider
-        weight /= 2
-        if weight < 1e-6: return wider
-
 # %% ../nbs/15_stability.ipynb #c014
+def _wider(A, nu, V, earned, directions, eta):
+    "Append columns along directions of curvature -eta or less, with a weight that climbs as Theorem 3 promises."
+    sigma, weight = _row_bound(A, nu), .3*math.sqrt(len(V))
+    least = math.sqrt(eta/(4.5*sigma))
+    while weight > least:
+        wider = _unit(np.c_[V, weight*directions])
+        if _climb_state(A, nu, wider)[0].sum() > earned.sum() + eta**2/(9*sigma): return wider
+        weight /= 2
+    return _unit(np.c_[V, least*directions[:, :1]])
+
+# %% ../nbs/15_stability.ipynb #c016
+def _most_passes(n, nu, tau): return math.ceil(1200*n*((1 + nu)*n + 1)**2/tau**2) # Theorem 3 with the largest sigma; public
+
+# %% ../nbs/15_stability.ipynb #c017
 def relaxed_split(
     A,           # simple graph, scipy.sparse float64 (n, n); private
     nu:float,    # public price of a pair
@@ -84,10 +96,10 @@ def relaxed_split(
     rng,         # numpy Generator
     rank:int=4,  # columns at the start
 ):               # (n,) of -1 and 1, the only candidate; or None: no labelling has margin tau
-    "Decide whether a labelling with margin tau can exist (Theorems 1 and 2)."
+    "Decide whether a labelling with margin tau can exist (Theorems 1 to 3)."
     n = A.shape[0]
     V = _unit(rng.standard_normal((n, rank)))
-    while True:
+    for _ in range(_most_passes(n, nu, tau)):
         V = climb(A, nu, V, .9*tau/4)
         earned = _climb_state(A, nu, V)[0]
         dual = Certificate(A, nu, earned)
@@ -96,9 +108,10 @@ def relaxed_split(
         found = least_eigenvalue(dual, failures, rng, floor=-(enough - tau/4)*(1 - 1e-9), tolerance=tau/4)
         if found.low > -math.inf: return None if -found.low < spread else np.where(V @ V[0] >= 0, 1., -1.)
         w, W = _lowest(dual, 8, found.vector, 1e-3)
-        V = _wider(A, nu, V, earned, np.c_[found.vector, W[:, w < -tau/4]])
+        V = _wider(A, nu, V, earned, np.c_[found.vector, W[:, w < -tau/4]], tau/8)
+        if V.shape[1] > n: V = np.linalg.qr(V.T)[1].T                                      # the same products in n columns
 
-# %% ../nbs/15_stability.ipynb #c020
+# %% ../nbs/15_stability.ipynb #c023
 def nonprivate_search(
     A,           # simple graph, scipy.sparse (n, n); private
     nu:float,    # public price of a pair
@@ -107,27 +120,29 @@ def nonprivate_search(
     rng,         # numpy Generator
     cap:float=math.inf, # larger margins are reported as about this
 )->tuple:        # (labels (n,) in {0, 1} or None, lower bound on their margin)
-    "The only labelling that may have margin tau, with its margin (Theorems 1 and 2); (None, 0) if there is none."
+    "The only labelling that may have margin tau, with its margin or the room below the largest degree (Theorems 1 to 3); (None, 0) if there is none."
     A = A.astype(float)
+    room = degree_cap(A.shape[0], nu, failures.total) - _row_bound(A, 0.) + 1
+    if not room > tau: return None, 0.
     z = nonprivate_split(A, nu)
     low = nonprivate_margin(A, z, nu, failures, rng, 0., cap)[0]
     if not low > 0:
         z = relaxed_split(A, nu, tau, failures, rng)
         low = -math.inf if z is None else nonprivate_margin(A, z, nu, failures, rng, 0., cap)[0]
-    return ((z != z[0]).astype(np.int64), low) if low > 0 else (None, 0.)
+    return ((z != z[0]).astype(np.int64), min(low, room)) if low > 0 else (None, 0.)
 
-# %% ../nbs/15_stability.ipynb #c023
-ERROR, STEP = 2.**-8, 2.**-10
+# %% ../nbs/15_stability.ipynb #c026
+ERROR, STEP = 2.**-6, 2.**-10
 
-# %% ../nbs/15_stability.ipynb #c024
+# %% ../nbs/15_stability.ipynb #c027
 def release_threshold(
     epsilon:float, # privacy loss of the test; > 0
     delta:float,   # failure mass of the test; in (0, 1)
 )->float:          # edges
-    "Noisy margin that must be exceeded: 1 + (1 + e) log(1/(2 delta))/epsilon, and one grid step (Theorem 3)."
+    "Noisy margin that must be exceeded: 1 + (1 + e) log(1/(2 delta))/epsilon, and one grid step (Theorem 4)."
     return 1 + STEP + (1 + ERROR)*max(0., math.log(1/(2*delta)))/epsilon
 
-# %% ../nbs/15_stability.ipynb #c027
+# %% ../nbs/15_stability.ipynb #c030
 def noisy_density(
     A,             # simple graph, scipy.sparse (n, n); private
     epsilon:float, # privacy loss; > 0
@@ -138,58 +153,101 @@ def noisy_density(
     edges = queries.laplace(np.array([A.nnz//2]), 1/epsilon, 1., label="edges")[0]
     return float(np.clip(edges/max(n*(n - 1)/2, 1), 0, 1))
 
-# %% ../nbs/15_stability.ipynb #c029
+# %% ../nbs/15_stability.ipynb #c033
+_PROGRAM, _MOST = 1_000, 16 # vertices up to which more than two classes are searched by the dense program; most classes beyond; public
+
+# %% ../nbs/15_stability.ipynb #c034
 def _search(A, n_clusters, nu, tau, failures, rng, cap):
     "(labels or None, lower bound of d, at most cap)."
+    from dplit.margins_many import nonprivate_search_many
+    from dplit.margins_sparse import nonprivate_search_sparse
     if n_clusters == 2:
         labels, low = nonprivate_search(A, nu, tau, failures, rng, cap + tau)
         return labels, min(cap, max(0., low - tau))
-    from dplit.margins_many import nonprivate_search_many
-    labels, low = nonprivate_search_many(A, n_clusters, nu, failures, rng, cap)
+    search = nonprivate_search_many if A.shape[0] <= _PROGRAM else nonprivate_search_sparse
+    labels, low = search(A, n_clusters, nu, failures, rng, cap)
     return labels, min(cap, low)
 
-# %% ../nbs/15_stability.ipynb #c030
-def stability_release(
-    A,                 # simple graph, scipy.sparse (n, n); private
-    n_clusters:int,    # number of classes; >= 2; classes may turn out empty for 2
-    epsilon:float,     # privacy loss; > 0
-    delta:float,       # failure mass; in (0, 1)
-    queries,           # NoisyQueries
-    nu:float=None,     # public price of a pair, in [0, 1]; None: one percent of epsilon buys the density
-    tau:float=1.,      # for two classes: margins below it may be missed; edges; > 0
-    max_memory:float=4e9, # for more classes: public cap on dense matrices; bytes
-):                     # labels (n,), classes in order of their first vertex; or None: no answer
-    "Exact communities of a graph with a margin, or no answer; (epsilon, delta)-DP under edge adjacency (Theorem 3)."
-    epsilon, delta = check_budget(epsilon, delta)
-    if not delta: raise ValueError("delta=0: the stability release needs delta > 0")
-    check_number("tau", tau, 0, low_open=True); check_number("n_clusters", n_clusters, 2, integer=True)
-    spent, share = min(epsilon, 10.), 0. if nu is not None else .01
-    if n_clusters > 2: check_dense_memory(A.shape[0], max_memory, 12)
-    nu = min(1., noisy_density(A, share*spent, queries)*(1 if n_clusters == 2 else 1.5)) if nu is None else check_number("nu", nu, 0, 1)
-    test, beta = (1 - share)*spent, delta/(100*(1 + math.exp(spent)))
-    threshold = release_threshold(test, .99*delta)
-    labels, low = _search(A, n_clusters, nu, tau, Failures(beta), queries.rng.generator(), threshold + 30/test)
-    value = np.array([math.floor(low/STEP)])
-    noisy = queries.laplace(value, (1 + ERROR)/test, 1 + ERROR, STEP, label="margin")[0]
-    queries.events[-1] = Event.approx(test, delta, label="margin, with the release of the labels")
-    return labels if noisy > threshold else None
-
 # %% ../nbs/15_stability.ipynb #c036
-def stability_method(A, k, release, epsilon, delta, refine, options):
-    "(labels or None, one-hot embedding or None): the whole budget on the test."
-    labels = stability_release(A, k, epsilon, delta, release.queries, **options)
-    return labels, None if labels is None else np.eye(k)[labels]
+def _beta(epsilon, delta): return delta/(100*(1 + math.exp(epsilon))) # failure probability of the search; one percent of delta
 
 # %% ../nbs/15_stability.ipynb #c037
-def stability_or_flip(A, k, release, epsilon, delta, refine, options, share=.5):
-    "Stability first with a share of epsilon; edge flipping with the rest, or no answer where n x n does not fit."
+def _price(density, k): return min(1., density*(1 if k == 2 else 1.5))
+
+# %% ../nbs/15_stability.ipynb #c038
+def _tested(A, k, nu, tau, epsilon, delta, queries):
+    "The labels with k classes if their noisy margin passes, else None (Theorem 4)."
+    threshold = release_threshold(epsilon, .99*delta)
+    labels, low = _search(A, k, nu, tau, Failures(_beta(epsilon, delta)), queries.rng.generator(), threshold + 30/epsilon)
+    value = np.array([math.floor(low/STEP)])
+    noisy = queries.laplace(value, (1 + ERROR)/epsilon, 1 + ERROR, STEP, label="margin")[0]
+    queries.events[-1] = Event.approx(epsilon, delta, label="margin, with the release of the labels")
+    return labels if noisy > threshold else None
+
+# %% ../nbs/15_stability.ipynb #c040
+def _candidates(n_clusters):
+    "The public list of numbers of classes, checked."
+    ks = tuple(n_clusters) if isinstance(n_clusters, (tuple, list)) else (n_clusters,)
+    if not ks or len(set(ks)) < len(ks): raise ValueError(f"n_clusters={n_clusters!r}: must be a number or a non-empty list without repetition")
+    return tuple(check_number("n_clusters", k, 2, integer=True) for k in ks)
+
+# %% ../nbs/15_stability.ipynb #c041
+def stability_release(
+    A,                 # simple graph, scipy.sparse (n, n); private
+    n_clusters:int,    # number of classes, >= 2, or a public list of candidates, tried in order; of two classes one may be empty
+    epsilon:float,     # privacy loss; > 0
+    delta:float,       # failure mass; in [1e-250, 1)
+    queries,           # NoisyQueries
+    nu:float=None,     # public price of a pair, in [0, 1]; None: one percent of epsilon buys the density
+    tau:float=1.,      # for two classes: margins below it may be missed; edges; >= 1/4
+    max_memory:float=4e9, # for more classes: public cap on dense matrices; bytes
+):                     # labels (n,), classes in order of their first vertex; or None: no answer
+    "Exact communities of a graph with a margin, or no answer; (epsilon, delta)-DP under edge adjacency (Theorem 4)."
+    epsilon, delta = check_budget(epsilon, delta)
+    if delta < 1e-250: raise ValueError(f"delta={delta:g}: the stability release needs delta >= 1e-250")
+    check_number("tau", tau, .25); ks = _candidates(n_clusters)
+    if nu is not None: check_number("nu", nu, 0, 1)
+    if max(ks) > 2: check_dense_memory(min(A.shape[0], _PROGRAM), max_memory, 12)
+    if max(ks) > _MOST and A.shape[0] > _PROGRAM: raise ValueError(f"n_clusters={n_clusters!r}: at most {_MOST} above {_PROGRAM} vertices, where the number of seeds to draw grows fast with the classes")
+    spent, share = min(epsilon, 10.), 0. if nu is not None else .01
+    density = noisy_density(A, share*spent, queries) if nu is None else None
+    for k in ks:
+        labels = _tested(A, k, _price(density, k) if nu is None else nu, tau, (1 - share)*spent/len(ks), delta/len(ks), queries)
+        if labels is not None: return labels
+
+# %% ../nbs/15_stability.ipynb #c047
+def stability_method(
+    A,             # simple graph, scipy.sparse (n, n); private
+    k,             # number of classes, or a public list of candidates
+    release,       # an open Release
+    epsilon:float, # budget of the test
+    delta:float,   # failure mass of the test
+    refine,        # not used: nothing is left to refine
+    options:dict,  # nu, tau and max_memory of stability_release
+)->tuple:          # (labels (n,) or None, one-hot embedding (n, classes) or None)
+    "The whole budget on the test; (epsilon, delta)-DP (Theorem 4)."
+    labels = stability_release(A, k, epsilon, delta, release.queries, **options)
+    return labels, None if labels is None else np.eye(max(labels.max() + 1, *np.atleast_1d(k)))[labels]
+
+# %% ../nbs/15_stability.ipynb #c048
+def stability_or_flip(
+    A,               # simple graph, scipy.sparse (n, n); private
+    k,               # number of classes, or a public list of candidates; the flips take the first
+    release,         # an open Release
+    epsilon:float,   # budget of test and flips together
+    delta:float,     # failure mass of the test
+    refine,          # share of the flips' budget for refinement; in [0, 1), or "auto"
+    options:dict,    # nu, tau and max_memory of stability_release
+    share:float=.5,  # of epsilon for the test; public
+)->tuple:            # (labels (n,) or None, embedding (n, classes) or None)
+    "Stability first; edge flipping with the rest, or no answer where n x n does not fit; (epsilon, delta)-DP by composition."
     from dplit.edge_flip import edge_flip_clustering
     labels, embedding = stability_method(A, k, release, share*epsilon, delta, refine, options)
     cap, share_left = options.get("max_memory", 4e9), 1 - share
     if labels is not None or 32.*A.shape[0]**2 > cap: return labels, embedding
-    return edge_flip_clustering(A, k, share_left*epsilon, release.queries, release.rng, .15 if refine == "auto" else refine, max_memory=cap)
+    return edge_flip_clustering(A, int(np.atleast_1d(k)[0]), share_left*epsilon, release.queries, release.rng, .15 if refine == "auto" else refine, max_memory=cap)
 
-# %% ../nbs/15_stability.ipynb #c039
+# %% ../nbs/15_stability.ipynb #c050
 def stability_expected(
     n:int,          # vertices; public
     edges:float,    # noisy number of edges, already paid for
@@ -201,7 +259,7 @@ def stability_expected(
     margin = .41*degree - .45*math.sqrt(2*degree*math.log(max(n, 2)))
     return bool(delta > 0 and margin - 1 > release_threshold(min(epsilon, 10.), delta) + 2/min(epsilon, 10.))
 
-# %% ../nbs/15_stability.ipynb #c052
+# %% ../nbs/15_stability.ipynb #c069
 def _mutant(run, **names):
     "The mechanism with some functions of this module replaced."
     def mutated(A, rng):
@@ -211,7 +269,7 @@ def _mutant(run, **names):
         finally: globals().update(kept)
     return mutated
 
-# %% ../nbs/15_stability.ipynb #c053
+# %% ../nbs/15_stability.ipynb #c070
 def _careless_search(A, nu, tau, failures, rng, cap):
     "A search without guarantee: majority from a fixed start."
     z = np.where(np.cos(np.arange(A.shape[0])) > 0, 1., -1.)
@@ -219,7 +277,7 @@ def _careless_search(A, nu, tau, failures, rng, cap):
     low = nonprivate_margin(A.astype(float), z, nu, failures, rng)[0]
     return ((z != z[0]).astype(np.int64), low) if low > 0 else (None, 0.)
 
-# %% ../nbs/15_stability.ipynb #c054
+# %% ../nbs/15_stability.ipynb #c071
 def _audit_pairs():
     "Neighbors on which the mutants err; the first is on the brink: a small margin, and none."
     from dplit.graphs import planted_partition
@@ -236,7 +294,7 @@ def _audit_pairs():
     G = planted_partition(24, 2, .9, .1, rng=3)[0].toarray()
     return [(A, B), *pairs, (G, toggled(G, 4, 3))]
 
-# %% ../nbs/15_stability.ipynb #c055
+# %% ../nbs/15_stability.ipynb #c072
 def audit_case():
     "How to audit the stability release at epsilon = 1, delta = 1e-4, and the mutants that must be caught."
     from dplit.audit import adversarial_graph_pairs

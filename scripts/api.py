@@ -2,7 +2,7 @@
 
 usage: api.py [--missing]
 """
-import ast, re, sys
+import ast, json, re, sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -118,8 +118,29 @@ def public(tree):
     return [node for name, node in nodes.items() if not name.startswith("_") and name not in methods]
 
 
+def _uses(notebook):
+    "The cells of a notebook that are not exported, as the statements of which they consist."
+    book, found = json.loads((ROOT / f"nbs/{notebook}.ipynb").read_text()), []
+    for cell in book["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] != "code" or re.search(r"^#\|\s*exports?i?\b", source, re.M): continue
+        source = "\n".join("" if line.startswith(("#|", "%")) else line for line in source.split("\n"))
+        found += [(node, ast.get_source_segment(source, node)) for node in ast.parse(source).body if not isinstance(node, (ast.Import, ast.ImportFrom))]
+    return found
+
+
+def example(name, uses):
+    "The first short statement of the notebook that uses a name, else nothing."
+    for longest, refusals in ((2, False), (6, False), (6, True)):
+        for node, text in uses:
+            if refusals == ("expect_fail" in text) and text.count("\n") < longest and max(map(len, text.split("\n"))) < 180 and any(getattr(n, "id", "") == name for n in ast.walk(node)):
+                return f"**Example**\n\n```python\n{text}\n```\n\n"
+    return ""
+
+
 def page(name, notebook):
     "The reference of one module, and the rows of its names for the index."
+    uses = _uses(notebook)
     text = (ROOT / f"dplit/{name}.py").read_text()
     tree, lines = ast.parse(text), text.split("\n")
     out, rows = [f"(api-{name})=\n# `dplit.{name}`\n\n{_plain(ast.get_docstring(tree) or '')}\n\nWritten in {{doc}}`../../nbs/{notebook}`.\n"], []
@@ -127,7 +148,7 @@ def page(name, notebook):
         doc = (ast.get_docstring(node) or "").split("\n")[0]
         anchor = node.name.lower()
         rows.append(f"| [`{node.name}`]({name}.md#{anchor}) | {_plain(doc)} |")
-        out.append(klass(node, lines) if isinstance(node, ast.ClassDef) else function(node, lines, node.name, 2))
+        out.append((klass(node, lines) if isinstance(node, ast.ClassDef) else function(node, lines, node.name, 2)) + example(node.name, uses))
     constants = [node for node in tree.body if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "_").isupper() and not node.targets[0].id.startswith("_")]
     if constants:
         out.append("## Constants\n\n| name | value | meaning |\n|---|---|---|\n" + "\n".join(
@@ -137,7 +158,6 @@ def page(name, notebook):
 
 def missing():
     "Public names without a docstring, parameters without a meaning, names that their notebook never uses outside the export."
-    import json
     problems = []
     for name, notebook in modules().items():
         text = (ROOT / f"dplit/{name}.py").read_text()

@@ -17,7 +17,7 @@ NBS = ROOT / "nbs"
 GRAY = dict.fromkeys(["text.color", "axes.labelcolor", "axes.edgecolor", "axes.titlecolor", "xtick.color", "ytick.color", "legend.labelcolor"], "#888888")
 FIGURES = ["--Application.log_level=ERROR", "--InlineBackend.figure_formats={'retina'}", f"--InlineBackend.rc={dict(GRAY) | {'figure.facecolor': 'none', 'axes.facecolor': 'none'}}"]
 SKIPPED = re.compile(r"^#\|\s*(slow|notest|eval:\s*false)\b", re.M)
-PARTS = {"0": "Foundations", "1": "Graphs", "2": "k-means", "3": "Modes", "4": "Practice", "5": "Experiments", "6": "How-tos"}
+PARTS = {"0": "Foundations", "1": "Graphs", "2": "k-means", "3": "Modes", "4": "Practice", "5": "Experiments", "6": "How-tos", "7": "Stories"}
 PAGES = {"docs/references": "References", "docs/faults": "Inputs that broke others", "nbs/data/README": "Data", "CHANGELOG": "Changes", "CONTRIBUTING": "Contributing", "SECURITY": "Security"}
 
 
@@ -135,8 +135,12 @@ def style():
         yield row
 
 
+# A place in a document, such as "Lemma 4.3 and 4.4", is a citation.
+_PLACES = r"(?:Section|Lemma|Theorem|Definition|Proposition|Corollary|Assumption|Algorithm|Table|Figure|Chapter|Equation|Remark)s?[ ~](?:[A-Z]\.)?[\d.]+\d?(?:\s*(?:,|and|to|or|–|-)\s*(?:[A-Z]\.)?\d[\d.]*)*"
+
+
 def numbers():
-    "Numbers in prose that neither code nor output of the notebook contains; years, citations, formulas and code spans do not count."
+    "Numbers in prose that neither code nor output of the notebook contains; years, citations, places in documents, formulas and code spans do not count."
     sys.path.insert(0, str(ROOT / "docs"))
     from quarto_myst import _CODE, _INLINE
     for name in names():
@@ -145,7 +149,8 @@ def numbers():
         known = {float(n.replace("_", "").replace(",", "")) for n in re.findall(r"\d[\d_,]*\.?\d*(?:e[+-]?\d+)?|\.\d+", known)}
         for cell in cells:
             if cell.cell_type != "markdown": continue
-            text = re.sub(r"\$\$.*?\$\$|\[@[^\]]*\]|\]\([^)]*\)|\{#[^}]*\}|^#+ .*$|^\s*\d+\. ", " ", _INLINE.sub(" ", _CODE.sub(" ", cell.source)), flags=re.S | re.M)
+            text = re.sub(_PLACES, " ", cell.source)
+            text = re.sub(r"\$\$.*?\$\$|\[@[^\]]*\]|\]\([^)]*\)|\{#[^}]*\}|^#+ .*$|^\s*\d+\. ", " ", _INLINE.sub(" ", _CODE.sub(" ", text)), flags=re.S | re.M)
             for number in re.findall(r"(?<![\w.])(?:\d[\d,]*\.\d+|\.\d+|\d{3,}|\d{1,3}(?:,\d{3})+)(?![\w])", text):
                 value, digits = float(number.replace(",", "")), len(number.split(".")[1]) if "." in number else 0
                 if not 1800 < value < 2100 and not any(abs(value - scale * k) <= .5 * 10**-digits * 1.001 for k in known for scale in (1, 100)): yield name, number
