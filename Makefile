@@ -15,7 +15,7 @@ help:
 	@echo "make book   run the notebooks again, then the site in _build/html"
 	@echo "make site   the site from the stored notebooks"
 	@echo "make pages  every page of the site in headless Chromium"
-	@echo "make audit  the deep audits and other slow cells (up to half an hour)"
+	@echo "make audit  the deep audits of every mechanism, stored in nbs/results (about half an hour)"
 	@echo "make bench  speed"
 	@echo "make clean  remove what was built (not $(VENV))"
 
@@ -76,7 +76,7 @@ book: $(VENV)/.dev
 	$(MAKE) site
 
 audit: $(VENV)/.dev
-	timeout 3600 $(BIN)/nbdev_test --flags slow --file_re '^[0-3]' --n_workers 2 --timing --do_print
+	$(BIN)/python -m dplit.audit_suite --deep --workers 2
 
 bench: $(VENV)/.dev
 	@set -e; for script in benchmarks/*.py; do echo "== $$script"; timeout 1200 $(BIN)/python $$script; done

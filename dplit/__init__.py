@@ -22,6 +22,8 @@ _HOMES = {
     "ModalRegression": "dplit.modal_regression",
     "ModeClustering": "dplit.mode_clustering",
     "PrivacyClaim": "dplit.privacy",
+    "PrivatePCA": "dplit.prepare",
+    "PrivateScaler": "dplit.prepare",
     "UnprovenPrivacyWarning": "dplit.privacy",
 }
 __all__ = sorted(_HOMES)
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from dplit.ledger import Ledger
     from dplit.modal_regression import ModalRegression
     from dplit.mode_clustering import ModeClustering
+    from dplit.prepare import PrivatePCA, PrivateScaler
     from dplit.privacy import BrokenPrivacyWarning, PrivacyClaim, UnprovenPrivacyWarning
 
 # %% ../nbs/49_package.ipynb #c013

@@ -20,14 +20,15 @@ from .points import Box
 
 # %% ../nbs/34_ascent.ipynb #c006
 _TAYLOR = [1/math.factorial(j) for j in range(13, -1, -1)]   # of exp, highest power first
+_LOG2E, _LN2 = 1.4426950408889634, 0.6931471805599453        # written out: a library may round a logarithm its own way
 
 # %% ../nbs/34_ascent.ipynb #c007
 def steady_exp(t:np.ndarray, # numbers >= 0, any shape
 )->np.ndarray:               # exp(-t), to 14 digits; 0 beyond 700
     "The exponential from correctly rounded operations only: an element's value does not depend on its place in the array."
-    y = -np.minimum(t, 700.)*math.log2(math.e)
+    y = -np.minimum(t, 700.)*_LOG2E
     n = np.rint(y)
-    r, out = (y - n)*math.log(2), np.full(np.shape(t), _TAYLOR[0])
+    r, out = (y - n)*_LN2, np.full(np.shape(t), _TAYLOR[0])
     for c in _TAYLOR[1:]: out = out*r + c
     return np.ldexp(out, n.astype(np.int32))*(t <= 700)
 
@@ -148,9 +149,11 @@ TURN = 2**14   # parts of a full turn that angles are rounded to
 
 # %% ../nbs/34_ascent.ipynb #c036
 def _feature_table(m):
-    "Integer cosines and sines of every part of a turn, in units of 2^-20, divided by the root of m; public."
-    phase = 2*math.pi*np.arange(TURN)/TURN
-    return np.trunc(2.**20/math.sqrt(m)*np.stack([np.cos(phase), np.sin(phase)])).astype(np.int64)
+    "Integer cosines and sines of every part of a turn, in units of 2^-20, divided by the root of m; public; the same on every machine."
+    y = (np.arange(TURN) - TURN//2)*(2*math.pi/TURN)
+    wave = np.zeros((2, TURN))
+    for k in range(16, -1, -1): wave = np.array([[1/math.factorial(2*k)], [1/math.factorial(2*k + 1)]]) - y*y*wave    # both series, highest power first
+    return np.trunc(-2.**20/math.sqrt(m)*(wave*np.stack([np.ones(TURN), y]))).astype(np.int64)
 
 # %% ../nbs/34_ascent.ipynb #c037
 def _feature_block(A, frequencies, box):

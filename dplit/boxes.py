@@ -216,7 +216,7 @@ class ParquetRecords(Records):
                 raise ValueError(f"X: column {name!r} has type {kind}; every column must be numeric")
         if not data.schema.names: raise ValueError("X must have at least one feature; got 0 feature(s)")
         self.data, self.names, self.d = data, list(data.schema.names), len(data.schema.names)
-        self.reading = dict(batch_readahead=2, fragment_readahead=1)           # or a good part of the file is held
+        self.reading = dict(batch_readahead=1, fragment_readahead=1, use_threads=False)   # or a good part of the file is held
         if isinstance(getattr(data, "format", None), ds.ParquetFileFormat): self.reading["fragment_scan_options"] = ds.ParquetFragmentScanOptions(pre_buffer=False)
     def blocks(self):
         "Float64 arrays (m, d), one for each batch."

@@ -38,7 +38,7 @@ class ShortfallLaw:
     fill_power: float        # t
 
 # %% ../nbs/40_choose.ipynb #c008
-LAWS = {"certified": ShortfallLaw("mu", 1.58, 1.05, .46, 2.18, .42, .07), "pure": ShortfallLaw("epsilon", 3.66, .79, .78, 2.07, .31, .42),
+LAWS = {"certified": ShortfallLaw("mu", 1.61, 1.04, .48, 2.22, .42, .05), "pure": ShortfallLaw("epsilon", 3.51, .83, .80, 2.04, .31, .44),
         "dplloyd": ShortfallLaw("epsilon", 1.97, .67, 1.61, 1.14, -.23, 1.55)}
 
 # %% ../nbs/40_choose.ipynb #c009

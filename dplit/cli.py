@@ -202,7 +202,7 @@ def command_line()->argparse.ArgumentParser: # parser
         if name == "regress":
             p.add_argument("--x", required=True, help="predictor column"); p.add_argument("--y", required=True, help="response column")
             p.add_argument("--design", choices=["public", "private"], default="private", help="is the predictor public? (default: private)"); p.add_argument("--branches", type=int, help="number of branches")
-        if name == "graph": p.add_argument("--nodes", help="file with one vertex a line, or their number; required for an edge list")
+        if name == "graph": p.add_argument("--nodes", help="file with one vertex a line, or their number; required for an edge list"); p.add_argument("--undirected", action="store_true", help="drop the directions of a directed file")
     _later_commands(commands)
     return parser
 

@@ -71,7 +71,7 @@ class Release:
         self._planned = [scale_event(e, group) for e in planned]
         self._claim = dict(mechanism=mechanism, adjacency=adjacency, epsilon=epsilon, delta=delta, seeded=self.rng.seeded, **claim)
         ready = PrivacyClaim(**self._claim)
-        if ledger is not None and not hasattr(ledger, "spend"): raise ValueError(f"ledger={ledger!r}: must be a Ledger or None; open a file with Ledger(path=...)")
+        if ledger is not None and not hasattr(ledger, "spend"): raise ValueError(f"ledger: must be a Ledger or None, got {type(ledger).__name__}; open a file with Ledger(path=...)")
         self._number = None if ledger is None else ledger.spend(mechanism, self._planned, adjacency, seeded=self.rng.seeded, status=ready.status, protects=ready.protects)
         self.queries = NoisyQueries(self.rng)
 
@@ -175,6 +175,7 @@ def _decode(value):
     if kind == "dict": return {_decode(k): _decode(v) for k, v in value["items"]}
     if kind == "array":
         dtype = np.dtype(value["dtype"])
+        if dtype.kind not in "biufO": raise ValueError(f"dtype {dtype} has no place in a release")
         cells = [_decode(v) for v in value["values"]] if dtype.kind == "O" else [float(v) if isinstance(v, str) else v for v in value["values"]]
         out = np.empty(len(cells), dtype)
         out[:] = cells

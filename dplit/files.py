@@ -7,11 +7,11 @@ __all__ = ['InputError', 'csv_columns', 'read_csv', 'read_parquet', 'table_colum
            'read_nodes', 'read_graph', 'open_ledger']
 
 # %% ../nbs/40_files.ipynb #c002
-import csv, gzip, json, re
+import csv, gzip, json, re, zlib
 from itertools import islice
 from pathlib import Path
 import numpy as np
-from .graphs import as_graph
+from .graphs import MAX_VERTICES, as_graph
 from .ledger import Ledger
 from .points import Box
 
@@ -24,7 +24,7 @@ def _lines(path):
     path = Path(path)
     try:
         with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8-sig", errors="replace") as f: yield from f
-    except (OSError, EOFError): raise InputError(f"{path}: cannot be read") from None
+    except (OSError, EOFError, zlib.error): raise InputError(f"{path}: cannot be read") from None
 
 # %% ../nbs/40_files.ipynb #c009
 def _cells(line, separator):
@@ -148,14 +148,16 @@ def read_nodes(
     source, # their number, or a text file with one name a line
 )->list:    # names of vertices
     "The public list of vertices."
-    if str(source).isdecimal(): return [str(i) for i in range(int(source))]
+    if str(source).isdecimal():
+        if not 1 <= int(source) <= MAX_VERTICES: raise InputError(f"--nodes {source}: must be between 1 and {MAX_VERTICES}")
+        return [str(i) for i in range(int(source))]
     nodes = [line.strip() for line in _lines(source) if line.strip()]
     if not nodes or len(set(nodes)) < len(nodes): raise InputError(f"{source}: must name every vertex once, one a line")
     return nodes
 
 # %% ../nbs/40_files.ipynb #c032
 def _gml(path):
-    "Vertices and edges of a GML file."
+    "Vertices of a GML file, whether it is directed, and its edges."
     stack, top = [], []
     for token in re.findall(r'"[^"]*"|\[|\]|[^\s\[\]"]+', "".join(l for l in _lines(path) if not l.lstrip().startswith("#"))):
         if token == "[": stack.append(top); top = []
@@ -166,26 +168,28 @@ def _gml(path):
     nodes = {b.get("id"): b.get("label") for k, b in blocks if k == "node"}
     unique = len(set(nodes.values()) - {None}) == len(nodes)
     names = {i: label if unique else i for i, label in nodes.items()}
-    return list(names.values()), [(names.get(b.get("source")), names.get(b.get("target"))) for k, b in blocks if k == "edge"]
+    return list(names.values()), "1" in [v for k, v in zip(graph, graph[1:]) if k == "directed"], [(names.get(b.get("source")), names.get(b.get("target"))) for k, b in blocks if k == "edge"]
 
 # %% ../nbs/40_files.ipynb #c033
 def _graphml(path):
-    "Vertices and edges of a GraphML file."
+    "Vertices of a GraphML file, whether it is directed, and its edges."
     from xml.etree import ElementTree
     try: root = ElementTree.fromstring("".join(_lines(path)).encode())
     except ElementTree.ParseError: raise InputError(f"{path}: is not GraphML") from None
     found = [(e.tag.rpartition("}")[2], e.attrib) for e in root.iter()]
-    return [a.get("id") for tag, a in found if tag == "node"], [(a.get("source"), a.get("target")) for tag, a in found if tag == "edge"]
+    return [a.get("id") for tag, a in found if tag == "node"], any(a.get("edgedefault") == "directed" for tag, a in found if tag == "graph"), [(a.get("source"), a.get("target")) for tag, a in found if tag == "edge"]
 
 # %% ../nbs/40_files.ipynb #c034
 def read_graph(
     path,       # .graphml, .gml, or a text file with two names a line; plain or gzipped
     nodes=None, # list of vertices, from `read_nodes`; required for an edge list
+    undirected:bool=False, # drop the directions of a file that is declared directed
 )->tuple:       # (names of vertices, CSR adjacency (n, n))
     "A graph with its vertices by the rules of @sec-files-graphs; no error depends on an edge."
     kind = Path(str(path).removesuffix(".gz")).suffix
-    if kind in (".gml", ".graphml"): found, edges = (_gml if kind == ".gml" else _graphml)(path)
-    else: found, edges = None, [tuple(w) for line in _lines(path) if not line.startswith("#") and len(w := re.split(r"[\s,;]+", line.strip())[:2]) == 2]
+    if kind in (".gml", ".graphml"): found, directed, edges = (_gml if kind == ".gml" else _graphml)(path)
+    else: found, directed, edges = None, False, [tuple(w) for line in _lines(path) if not line.startswith("#") and len(w := re.split(r"[\s,;]+", line.strip())[:2]) == 2]
+    if directed and not undirected: raise InputError(f"{path}: is declared directed, and the edge relation is for undirected graphs; --undirected drops the directions")
     nodes = nodes or found
     if not nodes: raise InputError(f"{path}: no vertices; an edge list needs --nodes FILE (one name a line) or --nodes N, because the vertices it mentions are those with an edge")
     known = set(nodes)

@@ -65,12 +65,13 @@ def power_errors(
     spent:float=0., # pure epsilon that paid for the edges
 )->tuple:           # (expected share of misplaced vertices, delta to use: 0 where Laplace noise is better)
     "What the noisy power iteration should get wrong, with the better of its two kinds of noise."
-    pure = predicted_errors(n, n_clusters, edges, epsilon=epsilon)
+    errors = lambda **how: .9*predicted_errors(n, n_clusters, edges, **how) + .1*predicted_errors(n, n_clusters, edges, luck=.1, **how)
+    pure = errors(epsilon=epsilon)
     if delta < 1e-100 or epsilon < 1e-9: return pure, 0.
     mu = mu_from_budget(epsilon, delta)
     parts = [Event.gaussian(1/mu)] + ([Event.laplace(1/spent)] if spent else [])
     if not covers([Event.approx(epsilon + spent, delta)], parts): return pure, 0.
-    return min((predicted_errors(n, n_clusters, edges, mu=mu), delta), (pure, 0.))
+    return min((errors(mu=mu), delta), (pure, 0.))
 
 # %% ../nbs/19_graph_clustering.ipynb #c024
 def choose_method(

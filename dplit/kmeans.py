@@ -23,9 +23,7 @@ def _part(mu, share):
     return mu*math.sqrt(share)
 
 # %% ../nbs/22_kmeans.ipynb #c011
-def _split(mu, shares):
-    "The mu of each of several shares."
-    return [_part(mu, share) for share in shares]
+def _split(mu, shares): return [_part(mu, share) for share in shares]
 
 # %% ../nbs/22_kmeans.ipynb #c012
 def noisy_sums(
@@ -211,7 +209,8 @@ def lloyd_rounds(
     tuning:KMeansTuning,   # public constants
 )->int:                    # rounds T
     "How many Lloyd rounds the budget is worth; from released figures only."
-    return int(np.clip(tuning.lloyd_pace*(mu*n)**2/(d*k*k), 1, tuning.lloyd_rounds))
+    most = tuning.lloyd_rounds - (tuning.lloyd_rounds > 1 and plenty(n, d, k, mu, tuning))
+    return int(np.clip(tuning.lloyd_pace*(mu*n)**2/(d*k*k), 1, most))
 
 # %% ../nbs/22_kmeans.ipynb #c039
 def lloyd_round(

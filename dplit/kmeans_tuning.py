@@ -58,7 +58,7 @@ class KMeansTuning:
     over_split: tuple=(.67, .23, .10)     # sum, count, radius
     over_cells: float=8.                  # at most this many cells per center
     over_density: float=.4               # cells = n_hat*mu_round*over_density/sqrt(d)
-    plenty: float=2000.                   # n_hat*mu_stage above plenty*k*sqrt(d): half the candidates, half the over-seeding rounds
+    plenty: float=2000.                   # n_hat*mu_stage above plenty*k*sqrt(d): half the candidates and over-seeding rounds, one Lloyd round less
     over_win: float=.5                    # cells with fewer counts than over_win*sd are moved
     over_move: float=.2                   # how far, in clip radii
     lloyd_split: tuple=(.82, .13, .05)    # sum, count, radius

@@ -165,7 +165,12 @@ def projected_classes(
         if np.linalg.norm(found.matrix - (found.matrix > .5)) > found.error + 1e-6: return None
     return _blocks(found.matrix, n_clusters)
 
-# %% ../nbs/14_margins_many.ipynb #c033
+# %% ../nbs/14_margins_many.ipynb #c034
+def _hopeless(A, k, nu, C):
+    "Too many vertices of small degree for any labelling to have a positive margin."
+    return np.sort(A.sum(0))[k] + nu*A.shape[0]/(k - 1) + 1 <= C.V0/C.G0
+
+# %% ../nbs/14_margins_many.ipynb #c036
 def nonprivate_search_many(
     A,              # simple graph, scipy.sparse (n, n); private
     n_clusters:int, # k; >= 3
@@ -176,7 +181,7 @@ def nonprivate_search_many(
 )->tuple:           # (labels (n,) by first appearance or None, lower bound on their margin, at least 0)
     "The only labelling with a positive margin, and its margin; (None, 0) if there is none (Theorems 1 and 2)."
     A, k = A.astype(float), n_clusters
-    if A.shape[0] <= k: return None, 0.
+    if A.shape[0] <= k or _hopeless(A, k, nu, default_constants(A.shape[0], k, nu)): return None, 0.
     labels = nonprivate_classes(A, k, rng)
     low = nonprivate_margin_many(A, labels, k, nu, failures, rng, None, cap)
     if not low > 0:

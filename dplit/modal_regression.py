@@ -83,7 +83,7 @@ def branch_std(release:GridRelease, # private density of (x, y)
 # %% ../nbs/33_modal_regression.ipynb #c022
 REGRESSION_METHODS = {
     "histogram": dict(proof="33_modal_regression#sec-mr-sensitivity"),
-    "gaussian-process": dict(proof="32_grid_release#sec-B"),
+    "gaussian-process": dict(proof="33_modal_regression#sec-mr-sensitivity"),
     "dp-pms": dict(status="broken", origin="published", counterexample="31_modes_published"),
 }
 
@@ -233,7 +233,7 @@ def _plot(self:ModalRegression,
     return ax
 ModalRegression.plot = _plot
 
-# %% ../nbs/33_modal_regression.ipynb #c045
+# %% ../nbs/33_modal_regression.ipynb #c047
 def _careless(data):
     "Careless versions of this notebook's functions, by the name of the mutant; they read the data they must not."
     from dplit.grid_release_audit import HalfSensitivity
@@ -246,7 +246,7 @@ def _careless(data):
             "branches on the data": dict(branch_std=lambda r, b: np.abs(b[:, 1] - clean[:, 1].mean()) if len(data) else b[:, 1]),
             "true count": dict(private_count=lambda table, *args, **budget: float(max(1, (~np.isnan(table).any(1)).sum())))}
 
-# %% ../nbs/33_modal_regression.ipynb #c046
+# %% ../nbs/33_modal_regression.ipynb #c048
 def audit_case(
     design:str="private", # "private" or "public"
 ):                        # an AuditCase for `dplit.refute.run_suite`

@@ -28,8 +28,9 @@ def _views(shape):
 # %% ../nbs/32_modes.ipynb #c013
 def _basins(rank, order):
     "Local maximum that each grid point climbs to."
-    padded = np.pad(rank, 1, constant_values=-1)
-    up = order[np.max([padded[v] for v in _views(rank.shape)], 0).ravel()]
+    padded, best = np.pad(rank, 1, constant_values=-1), rank.copy()
+    for v in _views(rank.shape): np.maximum(best, padded[v], out=best)     # one array, not 27 in space
+    up = order[best.ravel()]
     while (up[up] != up).any(): up = up[up]
     return up
 

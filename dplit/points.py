@@ -205,7 +205,7 @@ class _Plan:
         "Cell of each record of a block; kept on the block's scratch pad."
         if memo.get("centers") is not self.centers:
             labels, dist2 = (_coarse_labels(q, memo, self.centers, self.grid), None) if self.grid else _argmin(q, self.centers)
-            memo.update(centers=self.centers, labels=labels, dist2=dist2)
+            memo.update(centers=self.centers, labels=labels, dist2=dist2, counts=cell_counts(labels, len(self.centers)))
         return memo["labels"]
 
     def dist2(self, q, memo):
@@ -217,8 +217,8 @@ class _Plan:
 # %% ../nbs/03_points.ipynb #c037
 def _count_step(q, memo, plan, radii2):
     "Counts of a block: per cell, and beyond each squared radius."
-    counts = cell_counts(plan.labels(q, memo), len(plan.centers))
-    return counts, np.array([np.count_nonzero(plan.dist2(q, memo) > r) for r in radii2], np.int64)
+    plan.labels(q, memo)
+    return memo["counts"], np.array([np.count_nonzero(plan.dist2(q, memo) > r) for r in radii2], np.int64)
 
 # %% ../nbs/03_points.ipynb #c038
 def _shell_step(q, memo, plan, radii2):
@@ -239,7 +239,7 @@ def _sum_step(q, memo, plan, radius):
     if radius is None: return (total.astype(np.int64),)
     dist2 = plan.dist2(q, memo); far = np.flatnonzero(dist2 > float(radius)**2)
     v = q[far] - c[labels[far]]                                # only these are changed by clipping
-    total = total + _by_cell(clip_rows(v, dist2[far], radius) - v, labels[far], len(c)) - cell_counts(labels, len(c))[:, None]*c
+    total = total + _by_cell(clip_rows(v, dist2[far], radius) - v, labels[far], len(c)) - memo["counts"][:, None]*c
     return (total.astype(np.int64),)
 
 # %% ../nbs/03_points.ipynb #c040

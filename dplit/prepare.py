@@ -47,7 +47,7 @@ def _keep_names(model, names, d):
 def _later_table(model, X):
     "Records (m, d) of a later table; shape and column names must fit those of the fit."
     check_is_fitted(model)
-    table, names = as_table(X, model.bounds_)
+    table, names = as_table(X, d=model.n_features_in_)
     if table.shape[1] != model.n_features_in_: raise ValueError(f"X has {table.shape[1]} features, but {type(model).__name__} is expecting {model.n_features_in_} features as input")
     if names and names != list(getattr(model, "feature_names_in_", names)): raise ValueError(f"X: the feature names should match those that were passed during fit; got {names}")
     return table
@@ -108,7 +108,7 @@ def _unscale(self:PrivateScaler,
 ):     # points (m, d); data units
     "Points of the scaled space in data units; post-processing of what was released."
     check_is_fitted(self)
-    return box_unscale(as_table(X)[0], self.bounds_)
+    return box_unscale(as_table(X, d=self.n_features_in_)[0], self.bounds_)
 PrivateScaler.inverse_transform = _unscale
 
 # %% ../nbs/36_prepare.ipynb #c018
@@ -245,7 +245,7 @@ def _lift(self:PrivatePCA,
 ):     # points (m, d); data units
     "Points of the projection in data units, inside the bounds; post-processing of what was released."
     check_is_fitted(self)
-    Z = box_scale(self.center_[None], self.bounds_) + self.radius_*as_table(X)[0] @ self.components_
+    Z = box_scale(self.center_[None], self.bounds_) + self.radius_*as_table(X, d=len(self.components_))[0] @ self.components_
     return box_unscale(Z, self.bounds_)
 PrivatePCA.inverse_transform = _lift
 

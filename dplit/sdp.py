@@ -71,7 +71,7 @@ def published_projection(
     A,         # simple adjacency, sparse (n, n), at least one edge
     lam:float, # regularization; > 0, finite
     b:float,   # balance; in [0, 1]
-    form:int=2,# 1 or 2: which program
+    form:int=2, # 1 or 2: which program
 )->tuple:      # (C, BlockSet, kept vertices): the program on the vertices with an edge
     "SDP (1) or (2) as the projection of C on a BlockSet, in M = D^.5 Y D^.5."
     check_number("lam", lam, 0, low_open=True); check_number("b", b, 0, 1)
@@ -88,7 +88,7 @@ def certified_sdp(
     A,         # simple adjacency, sparse (n, n)
     lam:float, # regularization; > 0, finite
     b:float,   # balance; in [0, 1]
-    form:int=2,# 1 or 2: which program
+    form:int=2, # 1 or 2: which program
     share:float=1e-3, # certified distance over the published sensitivity, raised to the floating-point floor; > 0
     **options, # of `project`
 )->tuple:      # (Projection of M on the kept vertices, kept vertices)
@@ -102,7 +102,7 @@ def certified_sdp(
 def matrix_to_gram(
     M,    # solution on the kept vertices
     keep, # kept vertices
-    n:int,# all vertices
+    n:int, # all vertices
 )->np.ndarray: # X (n, n), diagonal 1/n
     "X = D^-.5 M D^-.5/n, isolated vertices orthogonal to all others."
     X, q = np.eye(n)/n, np.sqrt(np.diag(M))

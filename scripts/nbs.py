@@ -18,7 +18,7 @@ GRAY = dict.fromkeys(["text.color", "axes.labelcolor", "axes.edgecolor", "axes.t
 FIGURES = ["--Application.log_level=ERROR", "--InlineBackend.figure_formats={'retina'}", f"--InlineBackend.rc={dict(GRAY) | {'figure.facecolor': 'none', 'axes.facecolor': 'none'}}"]
 SKIPPED = re.compile(r"^#\|\s*(slow|notest|eval:\s*false)\b", re.M)
 PARTS = {"0": "Foundations", "1": "Graphs", "2": "k-means", "3": "Modes", "4": "Practice", "5": "Experiments", "6": "How-tos", "7": "Stories"}
-PAGES = {"docs/references": "References", "docs/faults": "Inputs that broke others", "nbs/data/README": "Data", "CHANGELOG": "Changes", "CONTRIBUTING": "Contributing", "SECURITY": "Security"}
+PAGES = {"docs/references": "References", "nbs/data/README": "Data", "CHANGELOG": "Changes", "CONTRIBUTING": "Contributing", "SECURITY": "Security"}
 
 
 def names():
