@@ -1,7 +1,8 @@
 """CPU time, memory and quality of private k-means beside scikit-learn (no privacy), plain DP-Lloyd and diffprivlib; CPU time of imports.
 
-usage: python benchmarks/kmeans.py [--large] [--no-peer]    writes nbs/results/kmeans_bench.csv and kmeans_bench.json
-                                   --large adds 10 million records, --no-peer leaves diffprivlib out (its environment is made in a temporary folder)
+usage: python benchmarks/kmeans.py [--large] [--no-peer] [--imports]    writes nbs/results/kmeans_bench.csv and kmeans_bench.json
+                                   --large adds 10 million records, --no-peer leaves diffprivlib out (its environment is made in a temporary folder),
+                                   --imports measures the imports only and puts them into the stored manifest
 """
 import csv, datetime, hashlib, json, os, platform, resource, subprocess, sys, tempfile, time
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
@@ -116,6 +117,10 @@ def exponent(rows, name, kind):
 
 
 def main():
+    if "--imports" in sys.argv:
+        manifest = json.loads(RESULT.with_suffix(".json").read_text()) | {"imports": imports()}
+        print(manifest["imports"])
+        return RESULT.with_suffix(".json").write_text(json.dumps(manifest, indent=1) + "\n")
     from dplit.points import nonprivate_cost
     sizes, rows = CONFIG["sizes"] + [10_000_000]*("--large" in sys.argv), []
     with tempfile.TemporaryDirectory() as folder:

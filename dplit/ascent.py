@@ -205,6 +205,7 @@ def feature_sums(release:FeatureRelease, # the private density
 def _feature_density(self:FeatureRelease, points):
     "Released density at points (m, d); per data volume; noise and approximation can make it negative."
     points = np.atleast_2d(np.asarray(points, float))
+    if points.shape[1] != self.bandwidth.size: raise ValueError(f"points must have {self.bandwidth.size} columns, one per feature; got shape {points.shape}")
     parts = [feature_sums(self, points[a:a + 512])[0] for a in range(0, len(points), 512)]
     return np.concatenate(parts)/(self.count*(2*math.pi)**(self.bandwidth.size/2)*self.bandwidth.prod())
 FeatureRelease.__call__ = _feature_density

@@ -50,20 +50,26 @@ def _row(row, d):
     except Exception: return [np.nan]*d   # an error here would depend on a private value
 
 # %% ../nbs/03_boxes.ipynb #c010
+def _len(v):
+    "Length of a sequence; 0 for what has none, such as a number, a text or an array without dimensions."
+    try: return 0 if isinstance(v, (str, bytes)) else len(v)
+    except TypeError: return 0
+
+# %% ../nbs/03_boxes.ipynb #c011
 def _width(bounds):
     "Number of features that public bounds fix, or None; never an error."
     try: lo, hi = (bounds.lo, bounds.hi) if hasattr(bounds, "lo") else bounds
     except (TypeError, ValueError): return None
-    sizes = {len(v) for v in (lo, hi) if hasattr(v, "__len__") and not isinstance(v, str)}
+    sizes = {_len(v) for v in (lo, hi)} - {0}
     return sizes.pop() if len(sizes) == 1 and not (hasattr(bounds, "lo") and sizes == {1}) else None
 
-# %% ../nbs/03_boxes.ipynb #c011
+# %% ../nbs/03_boxes.ipynb #c012
 def _from_list(X, d):
     "Rows of a list as numbers (n, d); d must be public."
     if d is None: raise ValueError("X is a list, whose number of features nothing public fixes: pass bounds with one number per feature, ([0, 0], [1, 1]) and not (0, 1), or pass an array, np.array(X)")
     return np.array([_row(row, d) for row in X], float).reshape(-1, d)
 
-# %% ../nbs/03_boxes.ipynb #c012
+# %% ../nbs/03_boxes.ipynb #c013
 def _plain(X, d):
     "The records as an array, of the type that the container declares."
     if sparse.issparse(X): return X.toarray()
@@ -73,7 +79,7 @@ def _plain(X, d):
     if isinstance(X, (str, bytes, dict)) or not hasattr(X, "__iter__"): raise ValueError(f"X must be a table of shape (n, d); got {type(X).__name__}")
     return _from_list(X, d)
 
-# %% ../nbs/03_boxes.ipynb #c013
+# %% ../nbs/03_boxes.ipynb #c014
 def as_table(
     X,             # records: array, list of rows, pandas or polars frame, scipy.sparse matrix; (n, d); data units
     bounds=None,   # public bounds; with one number per feature they fix d for a list
@@ -92,7 +98,7 @@ def as_table(
         if A.dtype.kind not in "biuf": raise ValueError(f"X must hold real numbers; got dtype {A.dtype}")
         return A.astype(np.float64, copy=False), names
 
-# %% ../nbs/03_boxes.ipynb #c019
+# %% ../nbs/03_boxes.ipynb #c020
 def _bound(name, value, d):
     "One side of the box: d finite numbers, copied and read-only."
     cells = np.asarray(value, object)
@@ -104,14 +110,14 @@ def _bound(name, value, d):
     v.setflags(write=False)
     return v
 
-# %% ../nbs/03_boxes.ipynb #c020
+# %% ../nbs/03_boxes.ipynb #c021
 @dataclass(frozen=True, eq=False)
 class Box:
     "Public bounds of the records: a closed box in data units, mapped onto [-1, 1]^d."
     lo: object   # lower bounds: number or (d,); data units; finite
     hi: object   # upper bounds: number or (d,); data units; finite; > lo
     def __post_init__(self):
-        d = max([len(v) for v in (self.lo, self.hi) if hasattr(v, "__len__") and not isinstance(v, str) and len(v) > 1], default=1)
+        d = max(1, _len(self.lo), _len(self.hi))
         lo, hi = _bound("lo", self.lo, d), _bound("hi", self.hi, d)
         half = hi/2 - lo/2
         if not (half > 0).all():
@@ -122,17 +128,17 @@ class Box:
     def d(self): return len(self.lo)   # number of features the box was written for; 1 broadcasts
     def __repr__(self): return f"Box(lo={self.lo.tolist()}, hi={self.hi.tolist()})"
 
-# %% ../nbs/03_boxes.ipynb #c021
+# %% ../nbs/03_boxes.ipynb #c022
 def _pair(bounds):
     "The two sides of public bounds."
     if hasattr(bounds, "lo"): return (bounds.lo, bounds.hi) if len(bounds.lo) > 1 else (bounds.lo[0], bounds.hi[0])
     if isinstance(bounds, list) and all(isinstance(b, tuple) and len(b) == 2 for b in bounds):
         raise ValueError(f"bounds={bounds!r}: a list of pairs reads as one (lo, hi) per feature; write Box(lo, hi) with all lower bounds first")
-    if isinstance(bounds, (str, bytes)) or not hasattr(bounds, "__len__") or len(bounds) != 2:
+    if _len(bounds) != 2:
         raise ValueError(f"bounds={bounds!r}: must be a pair (lo, hi) of numbers, or of one number per feature")
     return tuple(bounds)
 
-# %% ../nbs/03_boxes.ipynb #c022
+# %% ../nbs/03_boxes.ipynb #c023
 def as_box(
     bounds,     # Box or pair (lo, hi) of numbers or (d,) arrays, all lower bounds first; data units
     d:int,      # number of features of the table
@@ -142,7 +148,7 @@ def as_box(
     lo, hi = _pair(bounds)
     return Box(_bound("lo", lo, d), _bound("hi", hi, d))
 
-# %% ../nbs/03_boxes.ipynb #c026
+# %% ../nbs/03_boxes.ipynb #c027
 def box_scale(
     X:np.ndarray,   # records (n, d); data units; any values, NaN and infinities included
     box:Box,        # public box with d features
@@ -153,7 +159,7 @@ def box_scale(
     Z[np.isnan(Z)] = 0.
     return Z
 
-# %% ../nbs/03_boxes.ipynb #c027
+# %% ../nbs/03_boxes.ipynb #c028
 def box_unscale(
     Z:np.ndarray,   # points (m, d); box units
     box:Box,        # public box with d features
@@ -161,7 +167,7 @@ def box_unscale(
     "Points in box units back in data units."
     return np.clip(box.mid + np.asarray(Z, float)*box.half, box.lo, box.hi)
 
-# %% ../nbs/03_boxes.ipynb #c030
+# %% ../nbs/03_boxes.ipynb #c031
 def _added(parts):
     "Sum of tuples of integer arrays, entry by entry."
     total = None
@@ -170,7 +176,7 @@ def _added(parts):
         total = part if total is None else tuple(a + b for a, b in zip(total, part))
     return total
 
-# %% ../nbs/03_boxes.ipynb #c031
+# %% ../nbs/03_boxes.ipynb #c032
 BLOCK = 2**18    # numbers held at a time: 2 MB; a public memory cap
 
 def blocks(
@@ -181,7 +187,7 @@ def blocks(
     step = max(1, BLOCK // max(1, width))
     return (slice(a, min(a + step, n)) for a in range(0, n, step))
 
-# %% ../nbs/03_boxes.ipynb #c032
+# %% ../nbs/03_boxes.ipynb #c033
 class Records:
     "A table read in blocks. Private: never kept on an estimator, and its length is never released."
     def __init__(self,
@@ -200,7 +206,7 @@ class Records:
         "One pass over the table. Private: goes only into a noisy query."
         return _added(map(step, self.blocks()))
 
-# %% ../nbs/03_boxes.ipynb #c034
+# %% ../nbs/03_boxes.ipynb #c035
 class ParquetRecords(Records):
     "A Parquet file, folder or pyarrow Dataset, read in batches."
     def __init__(self,
@@ -225,7 +231,7 @@ class ParquetRecords(Records):
         yield np.zeros((0, self.d))
         for batch in self.data.to_batches(batch_size=max(1, BLOCK // self.d), **self.reading): yield np.column_stack([numbers(c) for c in batch.columns]).astype(float, copy=False)
 
-# %% ../nbs/03_boxes.ipynb #c036
+# %% ../nbs/03_boxes.ipynb #c037
 def _partition(part, names, d):
     "One partition as a float64 array (m, d); never an error."
     with warnings.catch_warnings():
@@ -237,7 +243,7 @@ def _partition_sum(part, names, d, step):
     total = step(_partition(part, names, d))
     return total if isinstance(total, tuple) else (total,)
 
-# %% ../nbs/03_boxes.ipynb #c037
+# %% ../nbs/03_boxes.ipynb #c038
 class DaskRecords(Records):
     "A Dask array or dataframe; sums are taken in the workers."
     def __init__(self,
@@ -264,7 +270,7 @@ class DaskRecords(Records):
         while len(parts) > 1: parts = [delayed(_added, pure=False)(parts[i:i + 8]) for i in range(0, len(parts), 8)]
         return _added([step(np.zeros((0, self.d))), *(p.compute() for p in parts)])
 
-# %% ../nbs/03_boxes.ipynb #c038
+# %% ../nbs/03_boxes.ipynb #c039
 def as_records(
     X,             # whatever `as_table` takes; dask array or dataframe; path of Parquet; pyarrow Dataset
     bounds=None,   # public bounds; with one number per feature they fix d for a list

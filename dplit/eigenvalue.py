@@ -51,8 +51,10 @@ class Certificate:
         return np.zeros((len(self.y), 0)) if self.N is None else self.N
     @property
     def dense(self):
-        "The operator as a matrix, (n, n)."
-        return self @ np.eye(len(self.y))
+        "The operator as a matrix, (n, n), by blocks of columns: little more memory than the matrix."
+        n, M = len(self.y), np.empty((len(self.y),)*2)
+        for i in range(0, n, 512): M[:, i:i+512] = self @ np.eye(n, min(512, n - i), -i)
+        return M
 
 # %% ../nbs/14_eigenvalue.ipynb #c011
 def _error_bounds(n, D, root, y, nu, lifts=0., wide=1., null=1.):
@@ -156,7 +158,7 @@ def _cholesky_error(M, theta): return 2.**-53*1.01*(len(M) + 4)*float((np.abs(np
 def _curved(M, theta):
     "None if M - theta I is proved positive semidefinite, else a unit vector of Rayleigh quotient about theta or less."
     from scipy.linalg import lapack
-    n, T = len(M), M.copy()
+    n, T = len(M), M.copy(order="F")                               # LAPACK's order: no second copy
     T.flat[::n+1] -= theta + _cholesky_error(M, theta)
     L, i = lapack.dpotrf(T, lower=1, overwrite_a=1)
     if i == 0: return None
@@ -275,7 +277,7 @@ def least_eigenvalue(
         sigma, failure = np.r_[np.full(op.null.shape[1], (top + edge)/2), (top + edge)/2 - w], failures()
         proved, y = proves_above(op.lift(np.c_[op.null, W], sigma), bound, edge, top, failure, rng, max(min(pairs//2, 32), math.ceil(-math.log10(failure)/4)))
         if proved and 3*rho <= tolerance/2: return replace(found, low=bound - 2*rho)
-        pairs, start, tol = min(2*pairs, len(op.y)//4, 256), y[:, 0], max(tol/8, 1e-12)
+        pairs, start, tol = min(2*pairs, len(op.y)//4, 256, max(8, 30_000_000//len(op.y))), y[:, 0], max(tol/8, 1e-12)   # a gigabyte for Lanczos, whatever the graph
     if dense: return _dense_settle(lifted, found, floor, enough, tolerance)
     return _settle(op.lift(op.null, size), found, failures, rng, floor, enough, tolerance)
 

@@ -245,7 +245,8 @@ def _rebuild(cls, body):
     if body["had_ledger"]: model.ledger = LostLedger()
     if [list(g) for g in _groups(model)] != [list(params), list(release), list(public)]: raise ValueError("its fields are not those that the claim names")
     if claim.status == "certified": claim.check()
-    if claim.epsilon != params.get("epsilon", claim.epsilon): raise ValueError(f"epsilon={params['epsilon']!r}, the claim says {claim.epsilon!r}")
+    for name, said in (("epsilon", claim.epsilon), ("adjacency", claim.adjacency), ("max_records_per_person", claim.protects)):
+        if params.get(name, said) not in (said, *[None]*(name == "adjacency")): raise ValueError(f"{name}={params[name]!r}, the claim says {said!r}")
     return model
 
 # %% ../nbs/07_estimator.ipynb #c053

@@ -46,7 +46,7 @@ def csv_columns(
     separator=",", # one character
 )->list:           # names
     "Names of the columns; they are public."
-    if not isinstance(separator, str) or len(separator) != 1: raise InputError(f"separator={separator!r}: must be one character")
+    if not isinstance(separator, str) or len(separator) != 1 or separator in '"\r\n': raise InputError(f"separator={separator!r}: must be one character, and neither a quotation mark nor the end of a line")
     names = [c.strip() for c in _cells(next(_lines(path), ""), separator)]
     if not any(names): raise InputError(f"{path}: the first line must name the columns")
     if len(set(names)) < len(names): raise InputError(f"{path}: the header names a column twice")
@@ -68,8 +68,9 @@ def read_csv(
 # %% ../nbs/40_files.ipynb #c013
 def _place(names, column, path):
     "Position of a column."
-    if column not in names: raise InputError(f"{path}: no column {column!r}; the header has {', '.join(names)}")
-    return names.index(column)
+    if column in names: return names.index(column)
+    hint = "; is that one name? then --separator must be another (tab, or the character itself)" if len(names) == 1 and re.search(r"[;\t|,]", names[0]) else ""
+    raise InputError(f"{path}: no column {column!r}; the header has {', '.join(names)}{hint}")
 
 # %% ../nbs/40_files.ipynb #c020
 def _parquet_file(path):
@@ -137,6 +138,7 @@ def table_bounds(
     if not columns and not isinstance(bounds, dict): raise InputError(f"one pair of bounds for all columns needs --columns NAMES, or --columns all; the table has {', '.join(names)}")
     if columns == ["all"] and "all" not in names: columns = list(names)
     for column in columns or (): _place(names, column, "--columns")
+    if columns and len(set(columns)) < len(columns): raise InputError(f"--columns: {', '.join(columns)} names a column twice")
     if not isinstance(bounds, dict): return list(columns), Box(*[np.full(len(columns), v) for v in bounds])
     chosen = list(columns or [n for n in names if n in bounds])
     missing = [c for c in chosen if c not in bounds]
@@ -164,7 +166,7 @@ def _gml(path):
         elif token == "]" and stack: top, inner = stack.pop(), top; top.append(inner)
         else: top.append(token.strip('"'))
     graph = next((v for k, v in zip(top, top[1:]) if k == "graph" and isinstance(v, list)), [])
-    blocks = [(k, dict(zip(v[::2], v[1::2]))) for k, v in zip(graph, graph[1:]) if k in ("node", "edge") and isinstance(v, list)]
+    blocks = [(k, {a: b for a, b in zip(v[::2], v[1::2]) if isinstance(a, str) and isinstance(b, str)}) for k, v in zip(graph, graph[1:]) if k in ("node", "edge") and isinstance(v, list)]
     nodes = {b.get("id"): b.get("label") for k, b in blocks if k == "node"}
     unique = len(set(nodes.values()) - {None}) == len(nodes)
     names = {i: label if unique else i for i, label in nodes.items()}

@@ -15,7 +15,7 @@ from .graphs import as_graph, check_dense_memory
 from .plots import COLORS, CYCLE, axes
 from .privacy import Event, check_budget, check_choice, check_number, covers, mu_from_budget
 from .sparse_graphs import noisy_power_clustering, predicted_errors
-from .stability import stability_expected, stability_method, stability_or_flip
+from .stability import _DENSE, _MOST, _PROGRAM, check_release, stability_expected, stability_method, stability_or_flip
 
 # %% ../nbs/19_graph_clustering.ipynb #c005
 def predicted_strength(
@@ -53,7 +53,7 @@ def flip_errors(
     epsilon:float,  # budget of the flips; > 0
 )->float:           # expected share of misplaced vertices; in [0, 1 - 1/n_clusters]
     "What edge flipping should get wrong if the graph is clearly clustered."
-    return min((n_clusters - 1)*.5*math.erfc(math.sqrt(max(2*predicted_strength(n, n_clusters, edges, epsilon)**2 - .5, 0))), 1 - 1/n_clusters)
+    return min((n_clusters - 1)*.5*math.erfc(math.sqrt(max(2*min(predicted_strength(n, n_clusters, edges, epsilon), 1e9)**2 - .5, 0))), 1 - 1/n_clusters)
 
 # %% ../nbs/19_graph_clustering.ipynb #c017
 def power_errors(
@@ -85,7 +85,8 @@ def choose_method(
     "The certified mechanism with the best prospects, from public and released figures (section Paying for the choice)."
     edges = min(max(edges, 1.), max(n*(n - 1)/2, 1))
     errors = lambda share, delta: power_errors(n, n_clusters, edges, share*epsilon, delta)[0]
-    if delta >= 1e-250 and n_clusters == 2 and stability_expected(n, edges, epsilon/2, delta) and errors(.5, 0.) < .01: return "stability-or-power"
+    fits = n > _DENSE or 24.*n*n <= max_memory                   # else the test could refuse after the budget is spent
+    if fits and delta >= 1e-100 and n_clusters == 2 and stability_expected(n, edges, epsilon/2, delta) and errors(.5, 0.) < .01: return "stability-or-power"
     flips = flip_errors(n, n_clusters, edges, epsilon) if 32.*n*n <= max_memory else math.inf
     return "edge-flip" if flips <= errors(1., delta) else "noisy-power"
 
@@ -132,33 +133,29 @@ def _stability_or_power(A, k, release, epsilon, delta, refine, options):
 
 # %% ../nbs/19_graph_clustering.ipynb #c035
 def _published(A, k, release, epsilon, delta, refine, options):
-    from dplit.graph_published import published_clustering
-    return published_clustering(A, k, epsilon, delta, release.queries, release.rng, **options)
+    from dplit.graph_published import published_clustering, randomized_response_clustering
+    run = published_clustering if delta else randomized_response_clustering                  # the first needs a delta, the second has none
+    return run(A, k, epsilon, delta, release.queries, release.rng, **options)
 
 # %% ../nbs/19_graph_clustering.ipynb #c036
-def _randomized_response(A, k, release, epsilon, delta, refine, options):
-    from dplit.graph_published import randomized_response_clustering
-    return randomized_response_clustering(A, k, epsilon, 0., release.queries, release.rng, **options)
+_STABILITY = dict(nu=(0, 1), tau=(.25, 1e6))
+_SDP = dict(tau=(1e-6, 100), balance=(1, 1e6), share=(1e-4, 1), edge_share=(1e-6, 1), sharp=bool, degree_corrected=bool, progress=bool)
 
 # %% ../nbs/19_graph_clustering.ipynb #c037
-_STABILITY = dict(nu=(0, 1), tau=(.25, 1e6))
-_SDP = dict(tau=(1e-6, 1e6), balance=(1, 1e6), share=(1e-9, 1), edge_share=(1e-6, 1), sharp=bool, degree_corrected=bool, progress=bool)
-
-# %% ../nbs/19_graph_clustering.ipynb #c038
 METHODS = {
     "auto": dict(run=None, pure=True, proof="19_graph_clustering#sec-auto", mixed=True),
     "edge-flip": dict(run=_edge_flip, pure=True, proof="12_edge_flip#sec-flip", options=dict(degree_corrected=bool, program=bool)),
     "stable-sdp": dict(run=_stable_sdp, pure=False, proof="13_stable_sdp#sec-sensitivity", options=_SDP, matrices=36),
     "gaussian": dict(run=_gaussian, pure=False, proof="13_stable_sdp#sec-gaussian"),
-    "noisy-power": dict(run=_noisy_power, pure=True, gaussian=True, proof="18_sparse_graphs#sec-guarantee", options=dict(degree_corrected=bool), matrices=0),
+    "noisy-power": dict(run=_noisy_power, pure=True, gaussian=True, proof="18_sparse_graphs#sec-sparse-guarantee", options=dict(degree_corrected=bool), matrices=0),
     "stability": dict(run=stability_method, pure=False, proof="15_stability#sec-release", options=_STABILITY, matrices=0, classes=2, mixed=True),
     "stability-or-power": dict(run=_stability_or_power, pure=False, proof="19_graph_clustering#sec-auto", options=_STABILITY, matrices=0, classes=2, mixed=True),
     "stability-or-flip": dict(run=stability_or_flip, pure=False, proof="15_stability#sec-release", options=_STABILITY, classes=2, mixed=True),
-    "randomized-response": dict(run=_randomized_response, pure=True, origin="published", proof="12_edge_flip#sec-flip", options=dict(b=(0, 1))),
+    "randomized-response": dict(run=_published, pure=True, origin="published", proof="12_edge_flip#sec-flip", options=dict(b=(0, 1))),
     "published": dict(run=_published, pure=False, origin="published", status="broken", counterexample="17_graph_errata#sec-e1", options=dict(b=(0, 1), c=(0, 1e9))),
 }
 
-# %% ../nbs/19_graph_clustering.ipynb #c040
+# %% ../nbs/19_graph_clustering.ipynb #c039
 def check_options(
     method:str, # a key of METHODS
     options,    # dict of public parameters, or None
@@ -173,7 +170,7 @@ def check_options(
         if rule is not bool: check_number(name, value, *rule, low_open=rule[0] == 0, high_open=rule[1] == 1)
     return options
 
-# %% ../nbs/19_graph_clustering.ipynb #c043
+# %% ../nbs/19_graph_clustering.ipynb #c042
 class GraphClustering(PrivateEstimator):
     "Communities of a graph under edge differential privacy; the labels are the release (19_graph_clustering)."
     def __init__(self,
@@ -182,7 +179,7 @@ class GraphClustering(PrivateEstimator):
         epsilon:float,           # privacy loss bound; > 0
         delta:float|None=None,   # failure mass; None: 0 for pure methods, else 1e-6
         method:str="auto",       # one of METHODS
-        refine="auto",           # share of the budget for noisy neighbor counts; in [0, 1), or "auto"
+        refine="auto",           # share of the budget for noisy neighbor counts; in [0, 1), for the power methods in [0, .9], or "auto"
         options:dict|None=None,  # further public parameters of the method, such as degree_corrected= or tau=
         max_memory:float=4e9,    # public cap on the memory of dense matrices; bytes
         ledger=None,             # optional Ledger with adjacency="edge"
@@ -191,26 +188,33 @@ class GraphClustering(PrivateEstimator):
         self.n_clusters, self.epsilon, self.delta, self.method, self.refine = n_clusters, epsilon, delta, method, refine
         self.options, self.max_memory, self.ledger, self.random_state = options, max_memory, ledger, random_state
 
-# %% ../nbs/19_graph_clustering.ipynb #c045
+# %% ../nbs/19_graph_clustering.ipynb #c044
 def _classes(self:GraphClustering, n):
     "The number of classes, or the public list of candidates, checked against public facts."
     low, many = METHODS[self.method].get("classes", 1), isinstance(self.n_clusters, (tuple, list))
     if many and not self.method.startswith("stability"): raise ValueError(f"n_clusters={self.n_clusters!r}: method {self.method!r} takes one number; a list of candidates is for the stability methods")
     if many and len({*map(str, self.n_clusters)}) != max(1, len(self.n_clusters)): raise ValueError(f"n_clusters={self.n_clusters!r}: must be a number or a non-empty list without repetition")
     ks = [check_number("n_clusters", k, low, n, integer=True) for k in (self.n_clusters if many else [self.n_clusters])]
+    if self.method.startswith("stability") and n > _PROGRAM and max(ks) > _MOST: raise ValueError(f"n_clusters={self.n_clusters!r}: method {self.method!r} takes at most {_MOST} classes above {_PROGRAM} vertices")
     return ks if many else ks[0]
 GraphClustering._classes = _classes
 
-# %% ../nbs/19_graph_clustering.ipynb #c046
+# %% ../nbs/19_graph_clustering.ipynb #c045
 def _check_memory(self:GraphClustering, n, k):
     "Refuse what does not fit the public cap, before anything is allocated."
     cap = check_number("max_memory", self.max_memory, 0, low_open=True)
-    program = 12.*(self.method.startswith("stability") and np.max(k) > 2 and n <= 1000)       # beyond, the search is sparse
+    program = 12.*(self.method.startswith("stability") and np.max(k) > 2 and n <= _PROGRAM)   # beyond, the search is sparse
     check_dense_memory(n, cap, max(program, 0. if self.method == "auto" else METHODS[self.method].get("matrices", 4.)))
     need = 80.*n*float(np.max(k))
     if self.method in ("auto", "noisy-power") and not need <= cap:
         raise MemoryError(f"n_clusters={k}: ten arrays of n x n_clusters numbers take {need/1e9:.1f} GB, above the cap of {cap/1e9:.1f} GB; raise the cap or ask for fewer classes")
 GraphClustering._check_memory = _check_memory
+
+# %% ../nbs/19_graph_clustering.ipynb #c046
+def _check_shares(refine, epsilon, candidates):
+    "Refuse a split with a part of the budget so small that its noise could not be drawn."
+    share = epsilon/candidates*(1. if refine in ("auto", 0) else min(refine, 1 - refine))
+    if share < 1e-11: raise ValueError(f"refine={refine!r}: the smallest share of epsilon={epsilon:g} must be at least 1e-11, is {share:.2g}")
 
 # %% ../nbs/19_graph_clustering.ipynb #c047
 def _plan(self:GraphClustering, n):
@@ -221,19 +225,22 @@ def _plan(self:GraphClustering, n):
     if not entry["pure"] and delta == 0: raise ValueError(f"delta=0: method {self.method!r} draws Gaussian noise and needs delta > 0")
     if entry["pure"] and self.method != "auto" and not entry.get("gaussian") or self.method == "auto" and delta < 1e-100: delta = 0.
     epsilon = float(check_number("epsilon", epsilon, 1e-9, 1e9))
-    refine = self.refine if isinstance(self.refine, str) and self.refine == "auto" else float(check_number("refine", self.refine, 0, .9 if self.method == "noisy-power" else 1, high_open=self.method != "noisy-power"))
+    top = .9 if self.method.endswith("power") else 1
+    refine = self.refine if isinstance(self.refine, str) and self.refine == "auto" else float(check_number("refine", self.refine, 0, top, high_open=top == 1))
     if refine != "auto" and refine and not 1e-6 <= refine <= 1 - 1e-6: raise ValueError(f"refine={refine!r}: must be 0 or in [1e-06, 0.999999]")
-    if self.method.startswith("stability") and delta < 1e-250: raise ValueError(f"delta={delta!r}: method {self.method!r} needs delta >= 1e-250")
-    check_options(self.method, self.options)
+    _check_shares(refine, epsilon, np.size(k))
+    if self.method == "stable-sdp": check_number(f"epsilon={epsilon:g}, delta={delta:g}: mu", mu_from_budget(epsilon, delta)*math.sqrt(1 - (0 if refine == "auto" else refine)), 1e-6, 1e6)
+    if self.method.startswith("stability") and delta < 1e-100: raise ValueError(f"delta={delta!r}: method {self.method!r} needs delta >= 1e-100")
+    options = check_options(self.method, self.options)
     self._check_memory(n, k)
+    if self.method.startswith("stability"): check_release(n, k, epsilon if self.method == "stability" else epsilon/2, delta, max_memory=self.max_memory, **options)
     return k, epsilon, float(delta), refine
 GraphClustering._plan = _plan
 
 # %% ../nbs/19_graph_clustering.ipynb #c049
 def _planned(method, epsilon, delta):
     "The event that bounds everything a method may draw."
-    if not delta: return [Event.pure(epsilon)]
-    return [Event.approx(epsilon, delta) if METHODS[method].get("mixed") else Event.gaussian(1/mu_from_budget(epsilon, delta))]
+    return [Event.pure(epsilon) if not delta else Event.approx(epsilon, delta) if METHODS[method].get("mixed") else Event.gaussian(1/mu_from_budget(epsilon, delta))]
 
 # %% ../nbs/19_graph_clustering.ipynb #c051
 def _branch(self:GraphClustering, A, k, release, epsilon, delta, refine):

@@ -6,10 +6,11 @@
 __all__ = ['JOBS', 'Job', 'BudgetRefused', 'DryRun', 'Purse', 'dry_run', 'job_ledger']
 
 # %% ../nbs/40_jobs.ipynb #c002
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 import numpy as np
-from .files import open_ledger, read_bounds, read_graph, read_nodes, read_table, table_bounds, table_columns
+from .files import InputError, open_ledger, read_bounds, read_graph, read_nodes, read_table, table_bounds, table_columns
 
 # %% ../nbs/40_jobs.ipynb #c006
 @dataclass
@@ -34,13 +35,20 @@ def _people(args):
     return dict(max_records_per_person=args.records_per_person) | ({"adjacency": args.adjacency} if args.adjacency else {})
 
 # %% ../nbs/40_jobs.ipynb #c008
+def _separator(args):
+    "Separator of a text table: as given, with a word for what is hard to type; else by the suffix."
+    by_suffix = "\t" if Path(str(args.file).removesuffix(".gz")).suffix in (".tsv", ".tab") else ","
+    return by_suffix if args.separator is None else {"tab": "\t", "\\t": "\t"}.get(args.separator, args.separator)
+
+# %% ../nbs/40_jobs.ipynb #c009
 def _table(args, columns=None):
     "(columns, box, reader) of a table of records."
     bounds = read_bounds(args.bounds_file) if args.bounds_file else args.bounds
-    columns, box = table_bounds(table_columns(args.file, args.separator), columns or args.columns, bounds)
-    return columns, box, lambda: read_table(args.file, columns, args.separator)[1]
+    separator = _separator(args)
+    columns, box = table_bounds(table_columns(args.file, separator), columns or args.columns, bounds)
+    return columns, box, lambda: read_table(args.file, columns, separator)[1]
 
-# %% ../nbs/40_jobs.ipynb #c009
+# %% ../nbs/40_jobs.ipynb #c010
 def _kmeans_job(args):
     from dplit.kmeans_estimator import KMeans
     columns, box, read = _table(args)
@@ -48,16 +56,18 @@ def _kmeans_job(args):
     model = KMeans(args.k[0] if len(args.k) == 1 else args.k, **where, **_common(args), **_people(args))
     return Job(model, lambda: ((read(),), {}), ((np.zeros((0, box.d)),), {}), columns, box.d)
 
-# %% ../nbs/40_jobs.ipynb #c010
+# %% ../nbs/40_jobs.ipynb #c011
 def _modes_job(args):
     from dplit.mode_clustering import ModeClustering
+    if args.k and len(args.k) > 1: raise ValueError(f"k={args.k}: one number of modes, or none")
     columns, box, read = _table(args)
     model = ModeClustering(args.k[0] if args.k else None, bounds=(box.lo, box.hi), bandwidth=args.bandwidth, **_common(args), **_people(args))
     return Job(model, lambda: ((read(),), {}), ((np.zeros((0, box.d)),), {}), columns, box.d)
 
-# %% ../nbs/40_jobs.ipynb #c011
+# %% ../nbs/40_jobs.ipynb #c012
 def _regress_job(args):
     from dplit.modal_regression import ModalRegression
+    if args.columns: raise ValueError("--columns: regress reads the columns --x and --y")
     columns, box, read = _table(args, [args.x, args.y])
     model = ModalRegression(args.design, bounds=(box.lo, box.hi), n_branches=args.branches, bandwidth=args.bandwidth, **_common(args), **_people(args))
     def both():
@@ -65,7 +75,7 @@ def _regress_job(args):
         return (table[:, :1], table[:, 1]), {}
     return Job(model, both, ((np.zeros((0, 1)), np.zeros(0)), {}), columns, 2)
 
-# %% ../nbs/40_jobs.ipynb #c012
+# %% ../nbs/40_jobs.ipynb #c013
 def _graph_job(args):
     from dplit.graph_clustering import GraphClustering
     if len(args.k) > 1: raise ValueError(f"k={args.k}: one number of communities")
@@ -78,7 +88,7 @@ def _no_edges(n):
     from scipy.sparse import csr_array
     return csr_array((n, n), dtype=np.int8)
 
-# %% ../nbs/40_jobs.ipynb #c014
+# %% ../nbs/40_jobs.ipynb #c015
 class BudgetRefused(Exception): "The ledger refuses a release; nothing was spent."
 class DryRun(Exception): "A dry run has reached the ledger."
 
@@ -90,13 +100,13 @@ class Purse:
     ):
         self.ledger, self.dry, self.spent, self.request = ledger, dry, False, None
 
-# %% ../nbs/40_jobs.ipynb #c015
+# %% ../nbs/40_jobs.ipynb #c016
 def _hint(ledger, events):
     "What may help when a pure release does not fit under a cap that has room for Gaussian ones."
     pure = all(e.pure_epsilon < np.inf for e in events)
     return "; a Gaussian release may still fit: give --delta 1e-6 (modes, regress: and --method gaussian-process)" if pure and ledger.delta and ledger.remaining().mu > 0 else ""
 
-# %% ../nbs/40_jobs.ipynb #c016
+# %% ../nbs/40_jobs.ipynb #c017
 def _purse_spend(self:Purse,
     mechanism, # as in Ledger.spend
     events,    # planned
@@ -107,7 +117,7 @@ def _purse_spend(self:Purse,
     self.request = (mechanism, events, adjacency, more)
     if self.dry: raise DryRun
     try: number = self.ledger.spend(mechanism, events, adjacency, **more) if self.ledger is not None else 0
-    except ValueError as e: raise BudgetRefused(f"{e}{_hint(self.ledger, events)}") from None
+    except ValueError as e: raise BudgetRefused(f"{e}{_hint(self.ledger, events) if 'does not fit' in str(e) else ''}") from None
     self.spent = True
     return number
 Purse.spend = _purse_spend
@@ -120,7 +130,7 @@ def _purse_record(self:Purse,
     if self.ledger is not None: self.ledger.record(number, events)
 Purse.record = _purse_record
 
-# %% ../nbs/40_jobs.ipynb #c019
+# %% ../nbs/40_jobs.ipynb #c020
 def _forecast(args, job):
     "Sentences on the error to expect, from public figures; reads no data."
     if args.command == "graph":
@@ -137,7 +147,7 @@ def _forecast(args, job):
     h, need = (f(args.n, job.d, max(args.k), v, delta, method, units) for f, v in ((expected_shortfall, args.epsilon), (budget_needed, .1)))
     return [f"Expected shortfall {h:.2g}: 0 is as good as without privacy, 1 is no better than one center.", f"A shortfall of 0.1 is expected at epsilon {need:.2g}. Both rest on moderate guesses about the data (40_choose)."]
 
-# %% ../nbs/40_jobs.ipynb #c020
+# %% ../nbs/40_jobs.ipynb #c021
 def _would_fit(ledger, request):
     "Would the ledger accept a request? Tried on a copy in memory."
     from dplit.ledger import Ledger
@@ -148,26 +158,30 @@ def _would_fit(ledger, request):
     except ValueError as e: return f"no: {e}"
     return f"yes; afterwards {copy.remaining()}"
 
-# %% ../nbs/40_jobs.ipynb #c021
+# %% ../nbs/40_jobs.ipynb #c022
 def dry_run(
     args, # flags of the command
     job,  # Job; its data are not read
 )->int:   # exit code
     "Print what a command would spend and what to expect; reads no record."
+    from dplit.kmeans_estimator import FewRecordsWarning
+    from dplit.mode_clustering import LowSignalWarning
     from dplit.privacy import compose
     purse = job.model.ledger = Purse(dry=True)
-    try: job.model.fit(*job.stub[0], **job.stub[1])
-    except DryRun: pass
+    with warnings.catch_warnings():
+        for category in (FewRecordsWarning, LowSignalWarning): warnings.simplefilter("ignore", category)   # about the stand-in's size
+        try: job.model.fit(*job.stub[0], **job.stub[1])
+        except DryRun: pass
     mechanism, events, adjacency, more = purse.request
     total = compose(events)
     kind = f"pure epsilon {total.pure_epsilon:g}" if total.pure_epsilon < np.inf and not total.delta0 else f"mu {total.mu:.4g}" if total.mu < np.inf and not total.delta0 else f"epsilon {args.epsilon:g} with delta {total.delta0:g}"
     print(f"Dry run, nothing is spent and no record is read.\nwould run    {mechanism}\nwould spend  epsilon {args.epsilon:g}, as {kind}, for '{adjacency}' and {more.get('protects', 1)} record(s) per person")
-    if job.names: print(f"would read   {', '.join(job.names)}")
+    if job.names: print(f"would read   {', '.join(job.names)}; a cell that is no number counts as missing")
     if args.ledger and (Path(args.ledger).exists() or args.ledger_epsilon): print(f"would fit    {_would_fit(job_ledger(args, adjacency, dry=True), purse.request)}")
     print(*_forecast(args, job), sep="\n")
     return 0
 
-# %% ../nbs/40_jobs.ipynb #c022
+# %% ../nbs/40_jobs.ipynb #c023
 def job_ledger(
     args,           # flags of the command
     adjacency,      # of a new ledger
@@ -178,8 +192,10 @@ def job_ledger(
     if not args.ledger:
         if args.ledger_epsilon is not None or args.ledger_delta is not None: raise ValueError("--ledger-epsilon and --ledger-delta need --ledger FILE")
         return None
-    if dry and not Path(args.ledger).exists(): return Ledger(args.ledger_epsilon, args.ledger_delta or 0., adjacency, max_records_per_person=getattr(args, "records_per_person", 1))
+    new = not Path(args.ledger).exists() or not Path(args.ledger).stat().st_size
+    if new and args.ledger_epsilon is not None and args.ledger_delta is None: raise InputError(f"{args.ledger}: is a new ledger; its cap needs --ledger-delta too: 1e-6 is usual, 0 takes pure releases only")
+    if dry and new: return Ledger(args.ledger_epsilon, args.ledger_delta or 0., adjacency, max_records_per_person=getattr(args, "records_per_person", 1))
     return open_ledger(args.ledger, args.ledger_epsilon, args.ledger_delta, adjacency, getattr(args, "records_per_person", 1))
 
-# %% ../nbs/40_jobs.ipynb #c023
+# %% ../nbs/40_jobs.ipynb #c024
 JOBS = {"kmeans": _kmeans_job, "modes": _modes_job, "regress": _regress_job, "graph": _graph_job}   # command -> Job from its flags

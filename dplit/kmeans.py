@@ -49,8 +49,7 @@ def noisy_radius(
     "Smallest level with at most `outside` records beyond it, by noisy binary search: mu-GDP under add-remove."
     low, high, steps = 0, len(radii) - 1, len(radii).bit_length() - 1
     for _ in range(steps):
-        middle = (low + high)//2
-        count, _sd = noisy_counts(far[middle], _part(mu, 1/steps), queries, label)
+        middle = (low + high)//2; count, _sd = noisy_counts(far[middle], _part(mu, 1/steps), queries, label)
         low, high = (low, middle) if count <= outside else (min(middle + 1, high), high)
     return float(radii[high])
 

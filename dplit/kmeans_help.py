@@ -33,7 +33,7 @@ class Share:
     def one_choice(self):   # pure epsilon of one exponential-mechanism choice within this budget
         if self.epsilon is not None: return self.epsilon
         m = self.mu/2; exact = math.log1p(erf(m/math.sqrt(2))/ndtr(-m)) if m < 1 else log_ndtr(m) - log_ndtr(-m)
-        return float(min(exact, 699.))*(1 - 1e-9)     # a larger epsilon buys nothing more
+        return float(min(exact, self.mu, 699.))*(1 - 1e-9)     # at most mu, so that zCDP's rho is covered too; beyond 699 nothing more is bought
 
 # %% ../nbs/23_kmeans_help.ipynb #c009
 def _bin_step(A, box, bins):

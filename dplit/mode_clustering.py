@@ -247,6 +247,14 @@ def _plot_line(model, ax):
     ax.set_ylabel("density")
 
 # %% ../nbs/35_mode_clustering.ipynb #c040
+def _two_features(features, d):
+    "The two features to draw, checked; the only one twice."
+    if d == 1: return 0, 0
+    try: i, j = features
+    except (TypeError, ValueError): raise ValueError(f"features={features!r}: must be two column numbers") from None
+    return tuple(check_number("features", f, 0, d - 1, integer=True) for f in (i, j))
+
+# %% ../nbs/35_mode_clustering.ipynb #c042
 def _plot(self:ModeClustering,
     ax=None,             # matplotlib axis; None: a new one
     features=(0, 1),     # the two features to draw
@@ -256,8 +264,8 @@ def _plot(self:ModeClustering,
     check_is_fitted(self)
     d, grid = self.n_features_in_, hasattr(self.density_, "axes")
     names = list(getattr(self, "feature_names_in_", [f"feature {f}" for f in range(d)]))
-    (i, j), ax = (features if d > 1 else (0, 0)), axes(ax)
-    if nonprivate_X is not None and d > 1: ax.plot(*as_table(nonprivate_X)[0][:, [i, j]].T, ".", ms=1, color=COLORS["nonprivate"], alpha=.4, zorder=0)
+    (i, j), ax = _two_features(features, d), axes(ax)
+    if nonprivate_X is not None and d > 1: ax.plot(*as_table(nonprivate_X, d=d)[0][:, [i, j]].T, ".", ms=1, color=COLORS["nonprivate"], alpha=.4, zorder=0)
     ax.set(xlabel=names[i], ylabel=names[j])
     if grid and d == 1: _plot_line(self, ax)
     elif grid and d == 2 and (i, j) == (0, 1): plot_release(self.density_, self.bounds_, self.modes_, np.nan_to_num(self.mode_std_), ax)
@@ -265,7 +273,7 @@ def _plot(self:ModeClustering,
     return ax
 ModeClustering.plot = _plot
 
-# %% ../nbs/35_mode_clustering.ipynb #c041
+# %% ../nbs/35_mode_clustering.ipynb #c043
 def _tags(self:ModeClustering):
     "Sparse tables are accepted; NaN is mapped."
     tags = super(ModeClustering, self).__sklearn_tags__()
@@ -273,7 +281,7 @@ def _tags(self:ModeClustering):
     return tags
 ModeClustering.__sklearn_tags__ = _tags
 
-# %% ../nbs/35_mode_clustering.ipynb #c070
+# %% ../nbs/35_mode_clustering.ipynb #c072
 def _careless(data):
     "Careless versions of this notebook's functions, by the name of the mutant; they read the data they must not."
     from dplit.grid_release_audit import HalfSensitivity
@@ -288,7 +296,7 @@ def _careless(data):
             "shares add up to 2": dict(_share=lambda release, pure, part: share(release, pure, 2*part)),
             "sensitivity/2": {f.__name__: halved(f) for f in (histogram_release, gaussian_process_release, feature_release, ascent_modes)}}
 
-# %% ../nbs/35_mode_clustering.ipynb #c071
+# %% ../nbs/35_mode_clustering.ipynb #c073
 def audit_case(
     method:str="histogram", # "histogram", "histogram-kmeans", "gaussian-process", "ascent", "features" (four columns) or "private bandwidth"
 ):                          # an AuditCase for `dplit.refute.run_suite`

@@ -35,22 +35,29 @@ def _basins(rank, order):
     return up
 
 # %% ../nbs/32_modes.ipynb #c014
+def _highest(rows, size):
+    "Of the passes between the same two basins, the highest; the others join nothing."
+    order = np.argsort(-rows[:, 2], kind="stable")
+    pair = rows[order, :2].min(1)*size + rows[order, :2].max(1)
+    return rows[order[np.unique(pair, return_index=True)[1]]]
+
+# %% ../nbs/32_modes.ipynb #c016
 def _passes(rank, up):
-    "Where two basins meet: rows (basin, basin, rank of the lower point), each pair of neighbors once."
+    "Where two basins meet: rows (basin, basin, rank of the lower point), the highest in every direction."
     index, views, rows = np.pad(np.arange(rank.size).reshape(rank.shape), 1, constant_values=-1), _views(rank.shape), []
     for v in views[len(views)//2 + 1:]:
         other = index[v].ravel(); a = np.flatnonzero(other >= 0); b = other[a]
         cross = up[a] != up[b]; a, b = a[cross], b[cross]
-        rows.append(np.stack([up[a], up[b], np.minimum(rank.ravel()[a], rank.ravel()[b])], 1))
+        rows.append(_highest(np.stack([up[a], up[b], np.minimum(rank.ravel()[a], rank.ravel()[b])], 1), rank.size))
     return np.concatenate(rows)
 
-# %% ../nbs/32_modes.ipynb #c016
+# %% ../nbs/32_modes.ipynb #c018
 def _root(parent, i):
     "The basin that i has been joined to; pointers are shortened on the way."
     while parent[i] != i: parent[i] = i = parent[parent[i]]
     return i
 
-# %% ../nbs/32_modes.ipynb #c017
+# %% ../nbs/32_modes.ipynb #c019
 def persistent_peaks(values:np.ndarray, # function on a grid; d axes
 )->tuple:              # flat index of every local maximum, most persistent first; their persistence (the first is infinite)
     "0-dimensional superlevel persistence on a grid; neighbors share a corner."
@@ -66,7 +73,7 @@ def persistent_peaks(values:np.ndarray, # function on a grid; d axes
     tops = sorted(gap, key=lambda t: (-gap[t], -rank[t]))
     return np.array(tops), np.array([gap[t] for t in tops])
 
-# %% ../nbs/32_modes.ipynb #c020
+# %% ../nbs/32_modes.ipynb #c022
 def _summit_step(g, H):
     "Step to the top of a parabola (m, d), in bandwidths; along the gradient where it is not curved downwards."
     curve, V = np.linalg.eigh(H)
@@ -74,7 +81,7 @@ def _summit_step(g, H):
     step = np.einsum("mij,mj->mi", V, np.einsum("mji,mj->mi", V, g)/fall)
     return step*np.minimum(1, .25/np.maximum(np.linalg.norm(step, axis=1, keepdims=True), 1e-300))
 
-# %% ../nbs/32_modes.ipynb #c022
+# %% ../nbs/32_modes.ipynb #c024
 def climb(release:GridRelease, # the private density
     points:np.ndarray,   # starting points (m, d); data units
     rounds:int=3,        # parabola steps
@@ -86,7 +93,7 @@ def climb(release:GridRelease, # the private density
         points = points + h*_summit_step(g*h, H*h*h[:, None])
     return points
 
-# %% ../nbs/32_modes.ipynb #c025
+# %% ../nbs/32_modes.ipynb #c027
 def mode_std(release:GridRelease, # the private density
     modes:np.ndarray,    # summits (k, d); data units
 )->np.ndarray:           # standard deviation of each coordinate (k, d); data units; infinite where the summit is not curved downwards
@@ -97,7 +104,7 @@ def mode_std(release:GridRelease, # the private density
     std = np.sqrt(np.einsum("mij,mjk,mki->mi", inverse, C, inverse))
     return np.where(good[:, None], std, np.inf)
 
-# %% ../nbs/32_modes.ipynb #c027
+# %% ../nbs/32_modes.ipynb #c029
 def persistence_threshold(release:GridRelease, # the private density
     tops:np.ndarray,     # grid tops (m, d); data units
     box:Box,             # public box
@@ -108,12 +115,12 @@ def persistence_threshold(release:GridRelease, # the private density
     places = max(1., float(np.prod(2*box.half/release.bandwidth)))
     return np.sqrt(2*(noise_covariance(release, tops)[:, 0, 0] + sampling)*2*math.log(places/level))
 
-# %% ../nbs/32_modes.ipynb #c029
+# %% ../nbs/32_modes.ipynb #c031
 def _search_axes(release, box):
     "Positions a quarter of a bandwidth apart, from face to face of the box."
     return [np.linspace(lo, hi, int(np.ceil(4*(hi - lo)/h)) + 1) for lo, hi, h in zip(box.lo, box.hi, release.bandwidth)]
 
-# %% ../nbs/32_modes.ipynb #c030
+# %% ../nbs/32_modes.ipynb #c032
 def find_modes(release:GridRelease, # the private density
     box:Box,             # public box
     n_modes:int=None,    # number of modes wanted; None: as many as are significant
@@ -130,13 +137,13 @@ def find_modes(release:GridRelease, # the private density
     modes = np.clip(climb(release, tops), box.lo, box.hi)
     return modes, mode_std(release, modes), gap
 
-# %% ../nbs/32_modes.ipynb #c037
+# %% ../nbs/32_modes.ipynb #c039
 def _clear_weights(release):
     "Positive weights of the nodes that stand out of the noise, else 0; flat."
     clear = on_grid(release, release.axes) > 4*noise_on_grid(release, release.axes)
     return np.where(clear, np.maximum(release.weights, 0), 0.).ravel()
 
-# %% ../nbs/32_modes.ipynb #c038
+# %% ../nbs/32_modes.ipynb #c040
 def histogram_means(release:GridRelease, # the private density; a histogram
     n_clusters:int,      # number of centers; >= 1; a grid with fewer nodes gives fewer
     rng,                 # numpy Generator for the starts
@@ -149,7 +156,7 @@ def histogram_means(release:GridRelease, # the private density; a histogram
     keep = w > 0
     return KMeans(min(n_clusters, len(w)), n_init=10, random_state=int(rng.integers(2**31))).fit(nodes[keep], sample_weight=w[keep]).cluster_centers_
 
-# %% ../nbs/32_modes.ipynb #c041
+# %% ../nbs/32_modes.ipynb #c043
 def _road(data, rng, door=NoisyQueries, polish=None, bandwidth=.4, count=20., **box):
     "Modes of a table through its noisy histogram at epsilon = 1; for audits."
     bounds = as_box(box.get("bounds", (-1, 1)), np.shape(data)[1])
@@ -157,7 +164,7 @@ def _road(data, rng, door=NoisyQueries, polish=None, bandwidth=.4, count=20., **
     modes, std, gap = find_modes(release, bounds)
     return modes if polish is None else polish(modes), std, gap, release.count
 
-# %% ../nbs/32_modes.ipynb #c042
+# %% ../nbs/32_modes.ipynb #c044
 def audit_case():
     "How to audit the modes of a noisy histogram at epsilon = 1, and the mutants that must be caught."
     from dplit.audit import adversarial_pairs
@@ -174,7 +181,7 @@ def audit_case():
     alone = np.zeros((0, 1)), np.zeros((1, 1))
     return AuditCase("modes, histogram", _road, pairs, epsilon=1., mutants=mutants, score=(alone, lambda out: float(np.abs(out[0]).min() < .2)), runs=(200, 30_000), law_runs=20)
 
-# %% ../nbs/32_modes.ipynb #c046
+# %% ../nbs/32_modes.ipynb #c048
 def plot_release(release:GridRelease, # the private density; d = 2
     box:Box,             # public box
     modes=None,          # modes (k, 2) to mark; data units

@@ -92,7 +92,7 @@ def privacy_profile(
     curves = {name: _profile_of(c) for name, c in (claim if isinstance(claim, dict) else {"": claim}).items()}
     top = max([3*point[0] for _, point in curves.values() if point] or [3.])
     x = np.linspace(0, top, 301)[1:] if epsilons is None else np.asarray(epsilons, float)
-    ax = axes(ax, xlabel="epsilon", ylabel="delta", yscale="log")
+    ax = axes(ax, xlabel="epsilon", ylabel=f"delta (bottom: {floor:g} or less)", yscale="log")
     for (name, (curve, point)), color in zip(curves.items(), CYCLE*len(curves)):
         ax.plot(x, [max(curve(e), floor) for e in x], color=color, label=name or None)
         if point: ax.plot(point[0], max(point[1], floor), "o", color=color)

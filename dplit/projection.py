@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
 import numpy as np
-from scipy.linalg import eigh, eigvalsh, lapack
-from .fixed_point import Anderson, PositivePart
+from scipy.linalg import lapack
+from .fixed_point import Anderson, PositivePart, symmetric_eigen
 from .privacy import check_number
 
 # %% ../nbs/08_projection.ipynb #c007
@@ -21,13 +21,14 @@ from .privacy import check_number
 class BlockSet:
     "The convex set {M : M - shift qq' ⪰ 0, M >= 0, diag M = d, q'Mq <= s}, q = sqrt(d)."
     d: np.ndarray   # the diagonal; (n,), > 0
-    s: float        # cap on q'Mq; at least the anchor's value
-    shift: float=0. # kappa; in [0, 1)
+    s: float        # cap on q'Mq; finite, at least the anchor's value (and its rounding)
+    shift: float=0. # kappa; in [0, .999]
     def __post_init__(self):
-        check_number("shift", self.shift, 0, 1, high_open=True)
+        check_number("shift", self.shift, 0, .999)
         low = (1 - self.shift)*(self.d**2).sum() + self.shift*self.d.sum()**2
-        if not (self.d > 0).all(): raise ValueError("d: every entry must be positive")
-        if not self.s >= low: raise ValueError(f"s={self.s}: must be at least {low}, the value of the anchor (1 - shift) diag(d) + shift qq'")
+        if self.shift: low *= 1 + (len(self.d) + 8)*2.**-51
+        if not ((self.d > 0) & np.isfinite(self.d)).all(): raise ValueError("d: every entry must be positive and finite")
+        if not low <= self.s < math.inf: raise ValueError(f"s={self.s}: must be finite and at least {low}, the value of the anchor (1 - shift) diag(d) + shift qq'")
 
     @cached_property
     def q(self):
@@ -90,15 +91,17 @@ def psd_excess(
     allow:float, # added to the diagonal before the factorization; >= 0
 )->float:        # e with S + e I positive semidefinite, proved; inf if the proof fails
     "Prove that S is nearly positive semidefinite, by a Cholesky factorization."
-    T = S + allow*np.eye(len(S))
-    trace, g = np.trace(T), _gamma(len(S) + 1)
-    return 1.01*(allow + (g/(1 - g) + _U)*trace) if lapack.dpotrf(T, lower=1)[1] == 0 else math.inf
+    T, g = S.copy(), _gamma(len(S) + 4)
+    T.flat[::len(S)+1] += allow
+    trace = np.trace(T)
+    proved = lapack.dpotrf(T, lower=1, overwrite_a=1)[1] == 0 and np.isfinite(T).all()
+    return 1.01*(allow + (g/(1 - g) + _U)*trace) if proved else math.inf
 
 # %% ../nbs/08_projection.ipynb #c022
 def _psd_margin(block):
     "Margin c: a scaled matrix minus c on its diagonal that has a Cholesky factor in floating point is positive definite."
     n = len(block.d)
-    return 1.01*(n*(1 - block.shift)*_gamma(n + 2) + 8*n*_U)
+    return 1.01*(n*(1 - block.shift)*_gamma(n + 6) + 8*n*_U)
 
 # %% ../nbs/08_projection.ipynb #c023
 def round_into(
@@ -109,7 +112,7 @@ def round_into(
     "Mix y with the anchor until membership in the set is proved in floating point."
     n, R, q, scale, y = len(y), block.anchor, block.q, 1/block.qq, (y + y.T)/2
     room, c, grow, factor = 1 - block.shift, _psd_margin(block), 1 + _gamma(2*n + 8), 2 if low is None else 4
-    if low is None: low = min(0., eigvalsh(y*scale - block.shift, subset_by_index=[0, 0], check_finite=False)[0])
+    if low is None: low = min(0., symmetric_eigen(y*scale - block.shift, subset_by_index=[0, 0])[0][0])
     total, base = (q @ y @ q)*grow, q @ R @ q
     alpha = max((c - low)/(room - low), (total - block.s)/(total - base) if total > block.s else 0)
     while True:
@@ -145,7 +148,7 @@ def _total(X):
     "Sum of all entries, relative error at most _gamma(128) of the sum of absolute values: blocks of 64 twice, then exactly."
     x = X.ravel()
     for _ in range(2): x = np.add.reduceat(x, np.arange(0, len(x), 64))
-    return math.fsum(x)
+    return math.fsum(x) if abs(x).max() < 1e300 else math.nan # fsum raises on inf - inf
 
 # %% ../nbs/08_projection.ipynb #c031
 def duality_gap(
@@ -163,10 +166,11 @@ def duality_gap(
     B.flat[::n+1] = 0
     R, total, cone = M - N, _total(M*qq), M - block.shift*qq
     parts = [.5*_total(R*R), _total(S*cone), nu*(block.s - total), _total(M*np.maximum(-B, 0))]
-    delta = 4*_U*(norm(C) + norm(S) + nu*block.d.sum())
+    delta = 6*_U*(norm(C) + norm(S) + nu*block.d.sum())
     slop = norm(R)*delta + delta**2 + excess*(1 - block.shift)*block.d.sum()
     slop += _gamma(136)*(parts[0] + _total(abs(S)*(M + block.shift*qq)) + nu*(block.s + total) + parts[3])
-    return sum(parts) + 1.01*slop
+    gap = sum(parts) + 1.01*slop
+    return gap if gap >= 0 else math.inf # nan
 
 # %% ../nbs/08_projection.ipynb #c032
 def gram_dual(
@@ -184,8 +188,8 @@ def spectral_start(
 )->np.ndarray:      # a first guess of the fixed point; (n, n)
     "Fixed-point guess from the leading eigenvectors of the scaled evidence."
     n = len(C)
-    k = min(n - 1, max(2, round(block.d.sum()**2/block.s)))
-    w, V = eigh(C/block.qq, subset_by_index=[n - k, n - 1], check_finite=False)
+    k = min(n, max(2, round(block.d.sum()**2/block.s)))
+    w, V = symmetric_eigen(C/block.qq, subset_by_index=[n - k, n - 1])
     U = V*np.sqrt(np.maximum(w, 0))
     U /= np.linalg.norm(U, axis=1)[:, None] + 1e-300
     M = np.maximum(U @ U.T, 0)*block.qq
@@ -251,11 +255,12 @@ class _Schedule:
     def checked(self, i, residual, gap, x, z, fast):
         "Note a check; whether the goal is reached."
         self.best, self.stale = ((gap, x, z), 0) if gap < self.best[0] else (self.best, (self.stale + 1)*fast)
-        self.history.append((i, residual, math.sqrt(2*gap)))
-        shrink, gain = (a/b for a, b in zip(self.history[-2][1:], self.history[-1][1:])) if len(self.history) > 1 else (math.e, math.e)
+        self.history.append((i, float(residual), math.sqrt(2*gap)))
+        if gap <= self.goal: return True
+        shrink, gain = (a/(b + 1e-300) for a, b in zip(self.history[-2][1:], self.history[-1][1:])) if len(self.history) > 1 else (math.e, math.e)
         slope = min(2., max(1., 2*math.log(gain)/math.log(shrink))) if min(shrink, gain) > 1 else 1.
         self.target, self.wait = residual*min(.7, max(.001, (.8*self.goal/gap)**(1/slope))), 100
-        return gap <= self.goal
+        return False
     def restart(self, factor):
         "The best point, with the same dual matrix under a step rho larger by `factor`."
         gap, x, z = self.best
@@ -276,13 +281,19 @@ def project(
     "Project C on the set, certified: runs until the proof of ‖matrix - exact‖_F <= tolerance is complete."
     from tqdm import tqdm
     check_number("tolerance", tolerance, 0, low_open=True)
+    with np.errstate(all="ignore"): return _project(C, block, tolerance, start, rho, fast_iterations, memory, tqdm(count(1), "projection", disable=None if progress else True, unit=" steps"))
+
+# %% ../nbs/08_projection.ipynb #c049
+def _project(C, block, tolerance, start, rho, fast_iterations, memory, steps):
+    "The loop of `project`."
     z, nu, goal, n = spectral_start(C, block, rho) if start is None else start, 0., tolerance**2/2*(1 - 1e-14), len(C)
+    first = rho
     positive, jump, last, plan = PositivePart(n//4 if n >= 150 else 0), Anderson(memory), math.inf, _Schedule(goal, .1*tolerance, z)
-    for i in tqdm(count(1), "projection", disable=None if progress else True, unit=" steps"):
+    for i in steps:
         fast = i <= fast_iterations
         if not fast: positive.V = None
         if i == fast_iterations + 1 or plan.stale == 3:
-            factor, jump, last = 3 if fast else 1, Anderson(memory), math.inf
+            factor, jump, last = min(3, 243*first/rho) if fast else first/rho, Anderson(memory), math.inf
             z, rho = plan.restart(factor), rho*factor
         x, y, nu = _douglas_rachford(z, nu, C, block, rho, positive)
         residual = np.linalg.norm(f := y - x)
@@ -294,7 +305,7 @@ def project(
             image, last = z + f, residual
             z = jump(image, f) if fast else image
 
-# %% ../nbs/08_projection.ipynb #c062
+# %% ../nbs/08_projection.ipynb #c063
 def floor_tolerance(
     block:BlockSet, # public set
     descent:float,  # upper bound on f(anchor) - f(M*); >= 0
@@ -303,4 +314,6 @@ def floor_tolerance(
     n = len(block.d)
     trace = descent/(1 - block.shift)                      # of S, weighted by d
     rounding = _gamma(n/128 + 132)*block.d.sum()/block.d.min() + _psd_margin(block) + 2*_gamma(136)*n
-    return math.sqrt(2*2*rounding*trace)
+    anchor = (1 - block.shift)*(block.d**2).sum() + block.shift*block.d.sum()**2
+    price = (_gamma(2*n + 8) + 2*_gamma(136))*block.s/max(block.s - anchor, 1e-9*block.s)
+    return math.sqrt(2*2*(rounding*trace + price*descent))

@@ -133,7 +133,7 @@ def release_axes(
     return ax
 
 # %% ../nbs/40_report.ipynb #c022
-_WHO = {"add-remove": "any one person's records are in the table or not", "replace-one": "any one person's records are these or others", "edge": "any one tie between two vertices exists or not; which vertices there are is public"}
+_WHO = {"add-remove": "any one person's records are in the table or not", "replace-one": "any one person's records are these or others", "edge": "any one tie between two vertices exists or not (which vertices there are is public)"}
 
 def reading(
     claim, # PrivacyClaim
@@ -180,6 +180,12 @@ def html_page(
             f"<body><h1>{escape(title)}</h1>{body}<footer>Written by dplit. The page needs no other file and holds no record.</footer></body></html>")
 
 # %% ../nbs/40_report.ipynb #c028
+def _alarms(claim, nonprivate):
+    "What must be read before anything else on the page."
+    words = reading(claim)
+    return words[1:2]*(claim.status != "certified") + words[-1:]*claim.seeded + ["This page also holds figures that are NOT private; they are marked."]*bool(nonprivate)
+
+# %% ../nbs/40_report.ipynb #c029
 def release_page(
     model,            # fitted estimator of this package
     title:str,        # heading
@@ -189,7 +195,8 @@ def release_page(
 )->str:               # a whole page
     "The report of a release: what was found, how sure it is, what was promised, how to read both."
     claim = model.claim_
-    sections = [("", "".join(f"<p>{escape(s)}</p>" for s in reading(claim)[:1])), ("The release", html_table(release_rows(model, names)) + _picture(release_axes(model, names), "the release with the uncertainty of its noise"))]
+    alarms = "".join(f"<p><strong>{escape(s)}</strong></p>" for s in _alarms(claim, nonprivate))
+    sections = [("", f"<div class='warn'>{alarms}</div>"*bool(alarms) + f"<p>{escape(reading(claim)[0])}</p>"), ("The release", html_table(release_rows(model, names)) + _picture(release_axes(model, names), "the release with the uncertainty of its noise"))]
     if nonprivate: sections.append(("Non-private evaluation", f"<div class='warn'><p><strong>Computed from the raw records and NOT private. Remove this part before the page leaves whoever may see the records.</strong></p>{''.join(f'<p>{escape(s)}</p>' for s in nonprivate)}</div>"))
     sections += [("How to read it", "<ul>" + "".join(f"<li>{escape(s)}</li>" for s in reading(claim)[1:]) + "</ul>"), ("The claim", f"<div>{claim._repr_html_()}</div>"), ("Every epsilon and delta", _picture(privacy_profile(claim), "delta as a function of epsilon"))]
     if ledger is not None: sections.append(("The ledger", f"<p>{escape(str(ledger.remaining()))}</p>" + _picture(ledger_bar(ledger), "budget spent by release")))

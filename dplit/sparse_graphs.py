@@ -28,20 +28,29 @@ def to_codes(
     corners:bool=False, # the nearest of the 2p unit vectors along the axes, instead of the direction
 )->np.ndarray:          # int64 (n, p), in units of 1/UNIT; rows of length at most 1
     "Codes of length one, rounded toward zero to the grid: Euclidean length, or for corners also the l1 length."
+    directions = np.clip(np.nan_to_num(directions), -1e100, 1e100)     # whose squares are finite
     if corners: return _corner_codes(directions)
     nonzero = np.where(np.any(directions, 1)[:, None], directions, np.eye(1, directions.shape[1]))
     return np.trunc(UNIT*unit_rows(nonzero)).astype(np.int64)
 
 # %% ../nbs/18_sparse_graphs.ipynb #c012
+def _check_codes(codes):
+    "Refuse codes, which are public, whose sums or squares would not be exact."
+    codes = np.asarray(codes)
+    if codes.dtype.kind == "i" and codes.ndim == 2 and codes.size and -2**20 <= codes.min() <= codes.max() <= 2**20: return codes.astype(np.int64)
+    raise ValueError(f"codes: dtype {codes.dtype}, shape {codes.shape}: must be integers (n, p) in [-2**20, 2**20]")
+
+# %% ../nbs/18_sparse_graphs.ipynb #c013
 def code_sensitivity(
     codes,    # int64 (n, p), in units of 1/UNIT
     norm:int, # 1 or 2
 )->float:     # in units of the codes' own scale; > 0
     "How far one edge can move the sums of these codes, exactly and rounded up (@eq-two-rows)."
+    codes = _check_codes(codes)
     sizes = np.sort(np.abs(codes).sum(1) if norm == 1 else (codes**2).sum(1))[-2:].sum()
     return max((float(sizes) if norm == 1 else math.sqrt(sizes))/UNIT*(1 + 2**-50), 1/UNIT)
 
-# %% ../nbs/18_sparse_graphs.ipynb #c017
+# %% ../nbs/18_sparse_graphs.ipynb #c020
 def noisy_sums(
     adjacency,          # simple graph, scipy.sparse (n, n); private
     codes,              # int64 (n, p), in units of 1/UNIT; public
@@ -51,12 +60,12 @@ def noisy_sums(
     label:str="neighbors", # name in the record of events
 )->tuple:               # (sums (n, p) in units of edges, variance of the noise of an entry)
     "Sum of the codes of every vertex's neighbors, with noise: mu-GDP or epsilon-DP under edge adjacency (section Sensitivity)."
-    exact = np.asarray(adjacency @ codes).astype(np.int64)
     size = code_sensitivity(codes, 1 if mu is None else 2)
+    exact = np.asarray(adjacency @ codes).astype(np.int64)
     if mu is None: return queries.laplace(exact, size/epsilon, size, 1/UNIT, label), 2*(size/epsilon)**2
     return queries.gaussian(exact, size/mu, size, 1/UNIT, label), (size/mu)**2
 
-# %% ../nbs/18_sparse_graphs.ipynb #c020
+# %% ../nbs/18_sparse_graphs.ipynb #c023
 def schedule(
     n:int,           # vertices; public
     factor:float=6., # rounds per logarithm of n; 6 for Gaussian noise, about .62 for Laplace
@@ -64,18 +73,18 @@ def schedule(
     "Rounds for n vertices (section Why the noise does not win)."
     return math.ceil(factor*math.log(max(n, 2))) + 1
 
-# %% ../nbs/18_sparse_graphs.ipynb #c023
+# %% ../nbs/18_sparse_graphs.ipynb #c026
 def _part(share, mu, epsilon):
     "A share of the budget: of mu squared, or of epsilon."
     return dict(mu=mu*math.sqrt(share)) if epsilon is None else dict(epsilon=epsilon*share)
 
-# %% ../nbs/18_sparse_graphs.ipynb #c025
+# %% ../nbs/18_sparse_graphs.ipynb #c028
 def _even(X):
     "The same rows with equal strength in all directions: X times the inverse root of its second moments."
     size, axes = np.linalg.eigh(X.T @ X/len(X))
     return X @ (axes/np.sqrt(np.maximum(size, max(size.max()*1e-12, 1e-300)))) @ axes.T
 
-# %% ../nbs/18_sparse_graphs.ipynb #c027
+# %% ../nbs/18_sparse_graphs.ipynb #c030
 def power_rounds(
     adjacency,          # simple graph, scipy.sparse (n, n); private
     dims:int,           # length of the codes, p
@@ -100,7 +109,7 @@ def power_rounds(
         pull = degree*(X*codes).sum()/UNIT/max((X*X).sum(), 1e-300)
         yield X, codes, variance
 
-# %% ../nbs/18_sparse_graphs.ipynb #c029
+# %% ../nbs/18_sparse_graphs.ipynb #c032
 def overlap_recursion(
     start:float,  # overlap of the first codes, about (p/n)^(1/2)
     degree:float, # mean degree; edges
@@ -126,7 +135,7 @@ def overlap_recursion(
         if t + 1 < rounds: alike[t+1, 1:t+1] = alike[1:t+1, t+1] = c*c*dims*rho + (1 - c*c*dims)*rho**3
     return seen
 
-# %% ../nbs/18_sparse_graphs.ipynb #c030
+# %% ../nbs/18_sparse_graphs.ipynb #c033
 def _slope(p, corners=False):
     "E|g|/p, or E max|g_c|/p for corners; g standard normal in p dimensions."
     if not corners: return math.sqrt(2)*math.exp(math.lgamma((p + 1)/2) - math.lgamma(p/2))/p
@@ -134,7 +143,7 @@ def _slope(p, corners=False):
     from scipy.special import erf
     return float(np.trapezoid(1 - erf(x/math.sqrt(2))**p, x))/p
 
-# %% ../nbs/18_sparse_graphs.ipynb #c037
+# %% ../nbs/18_sparse_graphs.ipynb #c040
 def predicted_errors(
     n:int,              # vertices; public
     n_clusters:int,     # classes; public
@@ -156,7 +165,7 @@ def predicted_errors(
     z = gap*a*apart/2/math.sqrt(degree*apart**2/4 + noise(refine)) if refine else ratio
     return min((k - 1)*.5*math.erfc(z/math.sqrt(2)), 1 - 1/k)
 
-# %% ../nbs/18_sparse_graphs.ipynb #c039
+# %% ../nbs/18_sparse_graphs.ipynb #c042
 def best_rounds(
     n:int,              # vertices; public
     n_clusters:int,     # classes; public
@@ -171,7 +180,7 @@ def best_rounds(
     errors = lambda rounds: predicted_errors(n, n_clusters, edges, None, epsilon, contrast, refine, rounds, luck=.2)
     return min((schedule(n, f) for f in (.62, .4, .9, 1.3, 1.8, 2.5)), key=errors)
 
-# %% ../nbs/18_sparse_graphs.ipynb #c042
+# %% ../nbs/18_sparse_graphs.ipynb #c045
 def class_codes(
     labels,             # released classes, (n,)
     n_clusters:int,     # number of classes
@@ -181,7 +190,7 @@ def class_codes(
     ideal = np.eye(n_clusters) - (0 if corners else 1/n_clusters) if n_clusters != 2 or not corners else np.array([[1.], [-1.]])
     return to_codes(ideal, corners)[labels]
 
-# %% ../nbs/18_sparse_graphs.ipynb #c044
+# %% ../nbs/18_sparse_graphs.ipynb #c047
 def regroup(
     features,       # released numbers about each vertex, (n, d)
     labels,         # starting classes, (n,)
@@ -193,14 +202,14 @@ def regroup(
         Z = indicator(labels, n_clusters)
         means = Z.T @ features/np.maximum(Z.sum(0), 1)[:, None]
         size, axes = np.linalg.eigh(np.cov((features - means[labels]).T, ddof=0, bias=True).reshape(features.shape[1], -1))
-        white = axes/np.sqrt(np.maximum(size, max(size.max()*1e-12, 1e-300)))
+        white = axes/np.sqrt(np.maximum(size, max(size.max(), 1e-9)*1e-12))
         distance = np.stack([(((features - row) @ white)**2).sum(1) for row in means], 1)
         new = np.where(Z.sum(0) > 0, distance, np.inf).argmin(1)
         if (new == labels).all(): break
         labels = new
     return labels
 
-# %% ../nbs/18_sparse_graphs.ipynb #c047
+# %% ../nbs/18_sparse_graphs.ipynb #c050
 def redirect(
     features,       # released numbers about each vertex, in units of their noise, centered; (n, d)
     labels,         # starting classes, (n,)
@@ -215,10 +224,18 @@ def redirect(
         labels = new
     return labels
 
-# %% ../nbs/18_sparse_graphs.ipynb #c050
+# %% ../nbs/18_sparse_graphs.ipynb #c053
+def _check_public(n, n_clusters, mu, epsilon, edges, refine):
+    "Refuse, before anything is asked, what cannot be carried out."
+    if (mu is None) == (epsilon is None): raise ValueError(f"mu={mu!r}, epsilon={epsilon!r}: exactly one of the two must be given")
+    check_number(*(("mu", mu) if epsilon is None else ("epsilon", epsilon)), 0, low_open=True)
+    check_number("n_clusters", n_clusters, 1, n, integer=True); check_number("refine", refine, 0, .9)
+    if edges is not None: check_number("edges", edges)
+
+# %% ../nbs/18_sparse_graphs.ipynb #c054
 def noisy_power_clustering(
     adjacency,          # simple graph, scipy.sparse (n, n); private
-    n_clusters:int,     # number of classes; >= 1
+    n_clusters:int,     # number of classes; in [1, n]
     queries,            # NoisyQueries
     rng,                # NoiseSource, for public randomness
     mu:float=None,      # Gaussian budget, or
@@ -227,8 +244,9 @@ def noisy_power_clustering(
     refine:float=.2,    # share of the last question; in [0, .9]
     degree_corrected:bool=False, # compare directions, for very unequal degrees
 )->tuple:               # (labels (n,), embedding (n, max(1, n_clusters - 1)))
-    "Communities of a sparse graph in O(m + nk) memory, mu-GDP or epsilon-DP under edge adjacency (section Guarantee)."
-    n, k, left, pure = adjacency.shape[0], n_clusters, 1 - check_number("refine", refine, 0, .9), mu is None
+    "Communities of a sparse graph in O(m + nk) memory, mu-GDP or epsilon-DP under edge adjacency (section The mechanism and its guarantee)."
+    _check_public(adjacency.shape[0], n_clusters, mu, epsilon, edges, refine)
+    n, k, left, pure = adjacency.shape[0], n_clusters, 1 - refine, mu is None
     if edges is None:
         edges, left = _noisy_edges(adjacency, queries, **_part(.01, mu, epsilon)), left - .01
     degree = min(max(2*edges/n, 0.), n - 1.)
@@ -241,13 +259,13 @@ def noisy_power_clustering(
     sums -= sums.mean(1, keepdims=True)*(sums.shape[1] > 1)
     return redirect(np.c_[X/math.sqrt(old + degree/X.shape[1]), sums/math.sqrt(new + degree)], labels, k), X
 
-# %% ../nbs/18_sparse_graphs.ipynb #c051
+# %% ../nbs/18_sparse_graphs.ipynb #c055
 def _noisy_edges(adjacency, queries, mu=None, epsilon=None):
     "Number of edges with noise; an edge moves it by one."
     count = np.array([adjacency.nnz//2])
     return (queries.laplace(count, 1/epsilon, 1., label="edges") if mu is None else queries.gaussian(count, 1/mu, 1., label="edges"))[0]
 
-# %% ../nbs/18_sparse_graphs.ipynb #c057
+# %% ../nbs/18_sparse_graphs.ipynb #c061
 def _one_row(adjacency, codes, queries, mu=None, epsilon=None, label="neighbors"):
     "Mutant: the sensitivity of one end of the edge."
     size = float(np.sqrt((codes**2).sum(1).max())/UNIT)
@@ -255,14 +273,14 @@ def _one_row(adjacency, codes, queries, mu=None, epsilon=None, label="neighbors"
     if mu is None: return queries.laplace(exact, size/epsilon, size, 1/UNIT, label), 2*(size/epsilon)**2
     return queries.gaussian(exact, size/mu, size, 1/UNIT, label), (size/mu)**2
 
-# %% ../nbs/18_sparse_graphs.ipynb #c058
+# %% ../nbs/18_sparse_graphs.ipynb #c062
 def _unquantised(adjacency, codes, queries, mu=None, epsilon=None, label="neighbors"):
     "Mutant: real codes, and the sum is rounded to a coarse grid instead of the summands."
     real = unit_rows(codes + .5)
     exact, size = np.rint(4*np.asarray(adjacency @ real)).astype(np.int64), math.sqrt(2)
     return queries.gaussian(exact, size/mu, size, 1/4, label), (size/mu)**2
 
-# %% ../nbs/18_sparse_graphs.ipynb #c059
+# %% ../nbs/18_sparse_graphs.ipynb #c063
 def audit_case(
     part:str="gaussian", # "gaussian" or "pure": the mechanism; "sums": one question alone
 ):                       # an AuditCase for `dplit.refute.run_suite`

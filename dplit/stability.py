@@ -4,15 +4,15 @@
 
 # %% auto #0
 __all__ = ['ERROR', 'STEP', 'nonprivate_split', 'climb', 'relaxed_split', 'nonprivate_search', 'release_threshold',
-           'noisy_density', 'stability_release', 'stability_method', 'stability_or_flip', 'stability_expected',
-           'audit_case']
+           'noisy_density', 'check_release', 'stability_release', 'stability_method', 'stability_or_flip',
+           'stability_expected', 'audit_case']
 
 # %% ../nbs/15_stability.ipynb #c002
 import math
 import numpy as np
 from scipy.sparse import csr_array
 from .graphs import check_dense_memory
-from .eigenvalue import Certificate, Failures, _lowest, degree_cap, least_eigenvalue
+from .eigenvalue import _DENSE, Certificate, Failures, _lowest, degree_cap, least_eigenvalue
 from .margins import centered, nonprivate_margin
 from .privacy import Event, check_budget, check_number
 
@@ -149,9 +149,8 @@ def noisy_density(
     queries,       # NoisyQueries
 )->float:          # in [0, 1]
     "Share of the pairs that are edges, epsilon-DP."
-    n = A.shape[0]
     edges = queries.laplace(np.array([A.nnz//2]), 1/epsilon, 1., label="edges")[0]
-    return float(np.clip(edges/max(n*(n - 1)/2, 1), 0, 1))
+    return float(np.clip(edges/max(math.comb(A.shape[0], 2), 1), 0, 1))
 
 # %% ../nbs/15_stability.ipynb #c033
 _PROGRAM, _MOST = 1_000, 16 # vertices up to which more than two classes are searched by the dense program; most classes beyond; public
@@ -187,35 +186,49 @@ def _tested(A, k, nu, tau, epsilon, delta, queries):
 # %% ../nbs/15_stability.ipynb #c040
 def _candidates(n_clusters):
     "The public list of numbers of classes, checked."
-    ks = tuple(n_clusters) if isinstance(n_clusters, (tuple, list)) else (n_clusters,)
+    ks = tuple(check_number("n_clusters", k, 2, integer=True) for k in (n_clusters if isinstance(n_clusters, (tuple, list)) else [n_clusters]))
     if not ks or len(set(ks)) < len(ks): raise ValueError(f"n_clusters={n_clusters!r}: must be a number or a non-empty list without repetition")
-    return tuple(check_number("n_clusters", k, 2, integer=True) for k in ks)
+    return ks
 
 # %% ../nbs/15_stability.ipynb #c041
+def check_release(
+    n:int,             # vertices; public
+    n_clusters,        # number of classes, >= 2, or a public list of candidates
+    epsilon:float,     # budget of the test; at least 1e-12 for every candidate
+    delta:float,       # failure mass of the test; in [1e-250, 1)
+    nu:float=None,     # public price of a pair, in [0, 1], or None
+    tau:float=1.,      # edges; >= 1/4
+    max_memory:float=4e9, # public cap on dense matrices; bytes
+)->tuple:              # (epsilon, delta, candidates)
+    "Refuse what stability_release refuses, from public facts alone: callers with a ledger ask before they spend."
+    (epsilon, delta), ks = check_budget(epsilon, delta), _candidates(n_clusters)
+    if delta < 1e-250: raise ValueError(f"delta={delta:g}: the stability release needs delta >= 1e-250")
+    if epsilon < 1e-12*len(ks): raise ValueError(f"epsilon={epsilon:g}: the stability release needs at least 1e-12 for every candidate")
+    check_number("tau", tau, .25); check_number("nu", 0 if nu is None else nu, 0, 1)
+    if max(ks) > _MOST and n > _PROGRAM: raise ValueError(f"n_clusters={n_clusters!r}: at most {_MOST} above {_PROGRAM} vertices, where the number of seeds to draw grows fast with the classes")
+    check_dense_memory(n, max_memory, 12. if max(ks) > 2 and n <= _PROGRAM else 3.*(n <= _DENSE))
+    return epsilon, delta, ks
+
+# %% ../nbs/15_stability.ipynb #c044
 def stability_release(
     A,                 # simple graph, scipy.sparse (n, n); private
     n_clusters:int,    # number of classes, >= 2, or a public list of candidates, tried in order; of two classes one may be empty
-    epsilon:float,     # privacy loss; > 0
+    epsilon:float,     # privacy loss; at least 1e-12 for every candidate
     delta:float,       # failure mass; in [1e-250, 1)
     queries,           # NoisyQueries
     nu:float=None,     # public price of a pair, in [0, 1]; None: one percent of epsilon buys the density
     tau:float=1.,      # for two classes: margins below it may be missed; edges; >= 1/4
-    max_memory:float=4e9, # for more classes: public cap on dense matrices; bytes
+    max_memory:float=4e9, # public cap on dense matrices; bytes
 ):                     # labels (n,), classes in order of their first vertex; or None: no answer
     "Exact communities of a graph with a margin, or no answer; (epsilon, delta)-DP under edge adjacency (Theorem 4)."
-    epsilon, delta = check_budget(epsilon, delta)
-    if delta < 1e-250: raise ValueError(f"delta={delta:g}: the stability release needs delta >= 1e-250")
-    check_number("tau", tau, .25); ks = _candidates(n_clusters)
-    if nu is not None: check_number("nu", nu, 0, 1)
-    if max(ks) > 2: check_dense_memory(min(A.shape[0], _PROGRAM), max_memory, 12)
-    if max(ks) > _MOST and A.shape[0] > _PROGRAM: raise ValueError(f"n_clusters={n_clusters!r}: at most {_MOST} above {_PROGRAM} vertices, where the number of seeds to draw grows fast with the classes")
+    epsilon, delta, ks = check_release(A.shape[0], n_clusters, epsilon, delta, nu, tau, max_memory)
     spent, share = min(epsilon, 10.), 0. if nu is not None else .01
     density = noisy_density(A, share*spent, queries) if nu is None else None
     for k in ks:
         labels = _tested(A, k, _price(density, k) if nu is None else nu, tau, (1 - share)*spent/len(ks), delta/len(ks), queries)
         if labels is not None: return labels
 
-# %% ../nbs/15_stability.ipynb #c047
+# %% ../nbs/15_stability.ipynb #c050
 def stability_method(
     A,             # simple graph, scipy.sparse (n, n); private
     k,             # number of classes, or a public list of candidates
@@ -229,7 +242,7 @@ def stability_method(
     labels = stability_release(A, k, epsilon, delta, release.queries, **options)
     return labels, None if labels is None else np.eye(max(labels.max() + 1, *np.atleast_1d(k)))[labels]
 
-# %% ../nbs/15_stability.ipynb #c048
+# %% ../nbs/15_stability.ipynb #c051
 def stability_or_flip(
     A,               # simple graph, scipy.sparse (n, n); private
     k,               # number of classes, or a public list of candidates; the flips take the first
@@ -247,7 +260,7 @@ def stability_or_flip(
     if labels is not None or 32.*A.shape[0]**2 > cap: return labels, embedding
     return edge_flip_clustering(A, int(np.atleast_1d(k)[0]), share_left*epsilon, release.queries, release.rng, .15 if refine == "auto" else refine, max_memory=cap)
 
-# %% ../nbs/15_stability.ipynb #c050
+# %% ../nbs/15_stability.ipynb #c053
 def stability_expected(
     n:int,          # vertices; public
     edges:float,    # noisy number of edges, already paid for
@@ -259,7 +272,7 @@ def stability_expected(
     margin = .41*degree - .45*math.sqrt(2*degree*math.log(max(n, 2)))
     return bool(delta > 0 and margin - 1 > release_threshold(min(epsilon, 10.), delta) + 2/min(epsilon, 10.))
 
-# %% ../nbs/15_stability.ipynb #c069
+# %% ../nbs/15_stability.ipynb #c072
 def _mutant(run, **names):
     "The mechanism with some functions of this module replaced."
     def mutated(A, rng):
@@ -269,7 +282,7 @@ def _mutant(run, **names):
         finally: globals().update(kept)
     return mutated
 
-# %% ../nbs/15_stability.ipynb #c070
+# %% ../nbs/15_stability.ipynb #c073
 def _careless_search(A, nu, tau, failures, rng, cap):
     "A search without guarantee: majority from a fixed start."
     z = np.where(np.cos(np.arange(A.shape[0])) > 0, 1., -1.)
@@ -277,7 +290,7 @@ def _careless_search(A, nu, tau, failures, rng, cap):
     low = nonprivate_margin(A.astype(float), z, nu, failures, rng)[0]
     return ((z != z[0]).astype(np.int64), low) if low > 0 else (None, 0.)
 
-# %% ../nbs/15_stability.ipynb #c071
+# %% ../nbs/15_stability.ipynb #c074
 def _audit_pairs():
     "Neighbors on which the mutants err; the first is on the brink: a small margin, and none."
     from dplit.graphs import planted_partition
@@ -294,7 +307,7 @@ def _audit_pairs():
     G = planted_partition(24, 2, .9, .1, rng=3)[0].toarray()
     return [(A, B), *pairs, (G, toggled(G, 4, 3))]
 
-# %% ../nbs/15_stability.ipynb #c072
+# %% ../nbs/15_stability.ipynb #c075
 def audit_case():
     "How to audit the stability release at epsilon = 1, delta = 1e-4, and the mutants that must be caught."
     from dplit.audit import adversarial_graph_pairs

@@ -29,6 +29,16 @@ class StablePlan:
     step: float        # grid; a power of two
 
 # %% ../nbs/13_stable_sdp.ipynb #c008
+def _finish_plan(t, block, delta, descent, mu, share):
+    "Tolerance, grid and noise of a set and a bound; 1e-14 covers the rounding of evidence, bound and sums."
+    n, delta = len(block.d), delta*(1 + 1e-14)
+    tolerance = max(share*delta, floor_tolerance(block, descent))
+    moved = delta + math.sqrt(2)*tolerance
+    step = max(grid_step(moved*min(1., 1/mu), 24), grid_step(float(block.d.max()), 49))
+    sensitivity = moved + step*math.sqrt(n*(n - 1)/2)
+    return StablePlan(t, block, tolerance, sensitivity, sensitivity/mu, step)
+
+# %% ../nbs/13_stable_sdp.ipynb #c009
 def stable_plan(
     n:int,            # vertices
     n_clusters:int,   # classes
@@ -43,20 +53,16 @@ def stable_plan(
     edges, k = min(max(edges, 1.), max(1., n*(n - 1)/2)), n_clusters
     t, kappa = tau*n*n/(2*k*edges), 1/k if sharp and k > 1 else 0.
     block = BlockSet(np.ones(n), balance*n*n/k + n, kappa)
-    delta = min(t, math.sqrt(t))
     descent = t*n*(n - 1)*(1 - kappa) + kappa**2*n*n/2
-    tolerance = max(share*delta, floor_tolerance(block, descent))
-    step = grid_step(delta/mu, 24)
-    sensitivity = delta + math.sqrt(2)*tolerance + step*math.sqrt(n*(n - 1)/2)
-    return StablePlan(t, block, tolerance, sensitivity, sensitivity/mu, step)
+    return _finish_plan(t, block, min(t, math.sqrt(t)), descent, mu, share)
 
-# %% ../nbs/13_stable_sdp.ipynb #c016
+# %% ../nbs/13_stable_sdp.ipynb #c017
 def _upper(A):
     "Strict upper triangle of a simple adjacency, sparse or dense; 0/1 int64."
     A = A.toarray() if sp.issparse(A) else np.asarray(A)
     return A[np.triu_indices(len(A), 1)].astype(np.int64)
 
-# %% ../nbs/13_stable_sdp.ipynb #c017
+# %% ../nbs/13_stable_sdp.ipynb #c018
 def _mirror(upper, n, diagonal):
     "Symmetric matrix from its strict upper triangle."
     X = np.zeros((n, n))
@@ -65,7 +71,7 @@ def _mirror(upper, n, diagonal):
     X.flat[::n+1] = diagonal
     return X
 
-# %% ../nbs/13_stable_sdp.ipynb #c018
+# %% ../nbs/13_stable_sdp.ipynb #c019
 def gaussian_adjacency(
     A,        # simple adjacency, sparse or dense (n, n); private
     mu:float, # budget; > 0
@@ -77,7 +83,7 @@ def gaussian_adjacency(
     step = min(1., grid_step(1/check_number("mu", mu, 0, low_open=True)))
     return _mirror(queries.gaussian(_upper(A)*int(1/step), 1/mu, 1., step, label="adjacency"), A.shape[0], 0.)
 
-# %% ../nbs/13_stable_sdp.ipynb #c021
+# %% ../nbs/13_stable_sdp.ipynb #c022
 def noisy_edge_count(
     A,        # simple adjacency, sparse or dense (n, n); private
     mu:float, # budget; > 0
@@ -87,31 +93,36 @@ def noisy_edge_count(
     step = min(1., grid_step(1/mu))
     return float(queries.gaussian(np.array([int(A.sum())//2*int(1/step)]), 1/mu, 1., step, label="edges")[0])
 
-# %% ../nbs/13_stable_sdp.ipynb #c024
+# %% ../nbs/13_stable_sdp.ipynb #c025
 def _noisy_upper(X, sensitivity, sigma, step, queries):
     "Strict upper triangle of a symmetric matrix, rounded to the grid, plus noise."
     values = np.rint(X[np.triu_indices(len(X), 1)]/step).astype(np.int64)
     return queries.gaussian(values, sigma, sensitivity, step, label="projection")
 
-# %% ../nbs/13_stable_sdp.ipynb #c025
+# %% ../nbs/13_stable_sdp.ipynb #c027
+def _rho(tau):
+    "Step of the solver."
+    return 7*max(tau, .1)
+
+# %% ../nbs/13_stable_sdp.ipynb #c028
 def _check_options(n, n_clusters, mu, tau, balance, share, edge_share, max_memory):
     "Public parameters, checked before anything is spent."
     check_dense_memory(n, max_memory, 36)
     check_number("n_clusters", n_clusters, 1, n, integer=True)
     check_number("edge_share", edge_share, 0, 1, low_open=True, high_open=True)
     check_number("balance", balance, 1)
-    for name, value in (("mu", mu), ("tau", tau), ("share", share)): check_number(name, value, 0, 1e6, low_open=True)
+    for name, value, low, high in (("mu", mu, 1e-6, 1e6), ("tau", tau, 1e-6, 100), ("share", share, 1e-4, 1)): check_number(name, value, low, high)
 
-# %% ../nbs/13_stable_sdp.ipynb #c026
+# %% ../nbs/13_stable_sdp.ipynb #c029
 def stable_sdp_release(
     A,               # simple adjacency, sparse or dense (n, n); private
     n_clusters:int,  # classes; 1 <= n_clusters <= n
-    mu:float,        # whole budget; > 0
+    mu:float,        # whole budget; in [1e-6, 1e6]
     queries,         # NoisyQueries
-    tau:float=1.5,   # strength; > 0
+    tau:float=1.5,   # strength; in [1e-6, 100]
     balance:float=1.05, # slack of the class sizes; >= 1
     sharp:bool=True, # X ⪰ J/k instead of X ⪰ 0
-    share:float=.01, # solver error over the sensitivity
+    share:float=.01, # solver error over the sensitivity; in [1e-4, 1]
     edge_share:float=.01, # part of mu² for the edge count; in (0, 1)
     degree_corrected:bool=False, # see below
     progress:bool=False, # progress bar of the solver
@@ -123,10 +134,10 @@ def stable_sdp_release(
     if degree_corrected: return _degree_corrected(A, n_clusters, mu, queries, tau, balance, sharp, share, progress)
     edges = noisy_edge_count(A, mu*math.sqrt(edge_share), queries)
     p = stable_plan(n, n_clusters, edges, mu*math.sqrt(1 - edge_share), tau, balance, sharp, share)
-    X = project(p.t*(A.toarray() if sp.issparse(A) else np.asarray(A)).astype(float), p.block, p.tolerance, rho=7*tau, progress=progress).matrix
+    X = project(p.t*(A.toarray() if sp.issparse(A) else np.asarray(A)).astype(float), p.block, p.tolerance, rho=_rho(tau), progress=progress).matrix
     return _mirror(_noisy_upper(X, p.sensitivity, p.sigma, p.step, queries), n, 1.)
 
-# %% ../nbs/13_stable_sdp.ipynb #c030
+# %% ../nbs/13_stable_sdp.ipynb #c033
 def stable_sdp_clustering(
     A,               # simple adjacency, sparse or dense (n, n); private
     n_clusters:int,  # classes
@@ -138,7 +149,7 @@ def stable_sdp_clustering(
     "Classes from a stable SDP release: mu-GDP for one edge."
     return matrix_labels(stable_sdp_release(A, n_clusters, mu, queries, **options), n_clusters, rng)
 
-# %% ../nbs/13_stable_sdp.ipynb #c031
+# %% ../nbs/13_stable_sdp.ipynb #c034
 def matrix_labels(
     matrix,         # released symmetric matrix (n, n)
     n_clusters:int, # classes
@@ -149,7 +160,7 @@ def matrix_labels(
     labels = kmeans_rows(embedding, n_clusters, rng)
     return polish_labels(matrix, labels, n_clusters, float(matrix.std())), embedding
 
-# %% ../nbs/13_stable_sdp.ipynb #c040
+# %% ../nbs/13_stable_sdp.ipynb #c043
 def corrected_plan(
     degrees,        # noisy degrees, raised to the floor; (n,)
     floor:float,    # public floor of the degrees; > 0
@@ -164,13 +175,11 @@ def corrected_plan(
     n, k, mean, volume = len(degrees), n_clusters, degrees.mean(), degrees.sum()
     t, kappa = tau*n/(k*mean), 1/k if sharp and k > 1 else 0.
     block = BlockSet(degrees, balance*volume**2/k + (degrees**2).sum(), kappa)
-    delta = min(mean*math.sqrt(t), t*mean**2/floor)*(1 + 1e-14) # entries of the evidence are rounded
+    delta = min(mean*math.sqrt(t), t*mean**2/floor)
     descent = mean**2*(t*n*(n - 1)*(1 - kappa) + kappa**2*n*n/2)
-    tolerance, step = max(share*delta, floor_tolerance(block, descent)), grid_step(delta/mu, 24)
-    sensitivity = delta + math.sqrt(2)*tolerance + step*math.sqrt(n*(n - 1)/2)
-    return StablePlan(t*mean**2, block, tolerance, sensitivity, sensitivity/mu, step)
+    return _finish_plan(t*mean**2, block, delta, descent, mu, share)
 
-# %% ../nbs/13_stable_sdp.ipynb #c041
+# %% ../nbs/13_stable_sdp.ipynb #c044
 def _degree_corrected(A, k, mu, queries, tau, balance, sharp, share, progress, degree_share=.15):
     "The corrected release; `degree_share` of mu² goes to the degrees."
     A = A.toarray() if sp.issparse(A) else np.asarray(A)
@@ -182,20 +191,20 @@ def _degree_corrected(A, k, mu, queries, tau, balance, sharp, share, progress, d
     d = np.maximum(d, floor)
     p = corrected_plan(d, floor, k, mu_x, tau, balance, sharp, share)
     q = p.block.q
-    M = project(p.t*A/np.outer(q, q), p.block, p.tolerance, rho=7*tau, progress=progress).matrix
+    M = project(p.t*A/np.outer(q, q), p.block, p.tolerance, rho=_rho(tau), progress=progress).matrix
     return _mirror(_noisy_upper(M, p.sensitivity, p.sigma, p.step, queries), n, d)/d.mean()
 
-# %% ../nbs/13_stable_sdp.ipynb #c050
+# %% ../nbs/13_stable_sdp.ipynb #c053
 COINS = dict(tau=.1, share=1e-4) # options of the coin audit, beside n_clusters = n; the edge count gets 5 % of mu²
 
-# %% ../nbs/13_stable_sdp.ipynb #c051
+# %% ../nbs/13_stable_sdp.ipynb #c054
 def _pairs_graph(coins):
     "Adjacency of 2M vertices; 2i and 2i+1 are joined if coin i shows heads."
     A, i = np.zeros((2*len(coins),)*2, np.int8), 2*np.arange(len(coins))
     A[i, i+1] = A[i+1, i] = coins
     return A
 
-# %% ../nbs/13_stable_sdp.ipynb #c055
+# %% ../nbs/13_stable_sdp.ipynb #c058
 def _coin_scores(tape, mu, corrected):
     "Log-likelihood ratio of each pair being joined (up to a factor), from what one release says about the pair."
     first, entries = (a.answer*a.query.step for a in tape)
@@ -209,7 +218,7 @@ def _coin_scores(tape, mu, corrected):
     degree = np.where(d > floor, (d - .5)/sigma**2, log_ndtr((floor - 1)/sigma) - log_ndtr(floor/sigma))
     return degree[::2] + degree[1::2] + (y*z - z*z/2)/noise**2
 
-# %% ../nbs/13_stable_sdp.ipynb #c056
+# %% ../nbs/13_stable_sdp.ipynb #c059
 def coin_audit(
     mu:float=2.,           # claimed budget; the power is greatest about 2
     corrected:bool=False,  # the degree-corrected variant
@@ -231,7 +240,7 @@ def coin_audit(
     rate = float(clopper_pearson(max(0, right - 9), guesses, alpha)[0]) - 1e-3
     return AuditResult(bool(p < alpha), max(0., math.log((rate - 1e-6)/(1 - rate))), max(0., 2*float(ndtri(rate))), math.nan, coins//M, alpha)
 
-# %% ../nbs/13_stable_sdp.ipynb #c060
+# %% ../nbs/13_stable_sdp.ipynb #c063
 def audit_case(
     variant:str="plain", # "plain" or "corrected" stable SDP, or "gaussian" noise on the adjacency
 ):                       # an AuditCase for `dplit.refute.run_suite`
@@ -249,14 +258,16 @@ def audit_case(
     return AuditCase("Gaussian on A" if variant == "gaussian" else f"stable SDP, {variant}", run, pairs, mu=1., law_runs=40, mutants=mutants,
                      one_run=dict(n=100, independent=True) if variant == "gaussian" else dict(n=24))
 
-# %% ../nbs/13_stable_sdp.ipynb #c070
+# %% ../nbs/13_stable_sdp.ipynb #c073
 def denoised(
     matrix,         # released symmetric matrix (n, n)
     n_clusters:int, # classes
     balance:float=1.05, # slack of the class sizes
     share:float=.05, # solver error over √n; > 0
 )->np.ndarray:      # (n, n), in the set
-    "Project a released matrix back onto the set; post-processing."
+    "Project a released matrix back onto the set; post-processing, to the share or the floor of its noise."
     n, k = len(matrix), n_clusters
     block = BlockSet(np.ones(n), balance*n*n/k + n, 1/k if k > 1 else 0.)
-    return project(_mirror(matrix[np.triu_indices(n, 1)], n, 0.), block, share*math.sqrt(n)).matrix
+    C = _mirror(matrix[np.triu_indices(n, 1)], n, 0.)
+    floor = floor_tolerance(block, abs(C).sum() + (block.shift*n)**2/2)
+    return project(C, block, max(share*math.sqrt(n), floor), rho=10*max(1., float(C.std()))).matrix
