@@ -53,8 +53,8 @@ def check_number(
     "Return a finite number inside its range, else raise a ValueError that names parameter, value and rule."
     kind = Integral if integer else Real
     ok = isinstance(value, kind) and not isinstance(value, (bool, np.bool_)) and _finite(value)
-    if ok: ok = (value > low if low_open else value >= low) and (value < high if high_open else value <= high)
-    if ok: return int(value) if integer else float(value)
+    number = (int(value) if integer else float(value)) if ok else math.nan    # a half-precision number cannot be compared with 1e9
+    if ok and (number > low if low_open else number >= low) and (number < high if high_open else number <= high): return number
     left, right = "(" if low_open or low == -math.inf else "[", ")" if high_open or high == math.inf else "]"
     raise ValueError(f"{name}={shown(value)}: must be a finite {'whole ' if integer else ''}number in {left}{low}, {high}{right}")
 

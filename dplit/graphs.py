@@ -56,11 +56,11 @@ def _from_matrix(
     M,  # (n, n) scipy.sparse or numpy; real or boolean entries
 )->sp.csr_array: # simple adjacency
     "Rule 2 on a matrix: a pair is an edge if an entry of either triangle is neither zero nor NaN."
+    if M.dtype.kind not in 'biuf': raise ValueError(f"graph: dtype {M.dtype}; an adjacency matrix must be real or boolean")
     if len(M.shape) != 2 or M.shape[0] != M.shape[1]:
         what = f"shape (..., {M.shape[1]})" if len(M.shape) == 2 and M.shape[1] in (2, 3) else f"shape {M.shape}"      # the number of edges is private
         raise ValueError(f"graph: {what}; an adjacency matrix must be square (n, n), and an array of edges needs nodes= (the vertices, or their number)")
     _check_size(M.shape[0])
-    if M.dtype.kind not in 'biuf': raise ValueError(f"graph: dtype {M.dtype}; an adjacency matrix must be real or boolean")
     if sp.issparse(M): C = M.tocoo(); u, v, x = C.row, C.col, C.data
     else: u, v = np.nonzero(M); x = np.asarray(M)[u, v]
     keep = (x != 0) & ~np.isnan(x)

@@ -71,7 +71,7 @@ def noise_ellipse(
     size, turn = np.linalg.eigh(np.diag(noise**2) if noise.ndim == 1 else noise)
     width, height = 2*radius*np.sqrt(np.maximum(size, 0))
     angle = math.degrees(math.atan2(turn[1, 0], turn[0, 0]))
-    look = {"edgecolor": COLORS["certified"], "facecolor": "none", "lw": 1.5, **look}
+    look = {"edgecolor": look.pop("color", COLORS["certified"]), "facecolor": "none", "lw": 1.5, **look}
     return ax.add_patch(Ellipse(np.asarray(center, float), width, height, angle=angle, **look))
 
 # %% ../nbs/02_plots.ipynb #c024
