@@ -40,7 +40,7 @@ def symmetric_eigen(
     **options, # of `scipy.linalg.eigh`
 )->tuple:      # (eigenvalues, ascending; eigenvectors in columns)
     "Eigendecomposition; if the first algorithm reports a failure, by QR iteration."
-    try: return eigh(Z, driver="evr" if options else driver, check_finite=False, **options)
+    try: return eigh(Z, driver="evr" if options else driver if len(Z) > 1 else "ev", check_finite=False, **options) # SciPy 1.13 gives evd too little room for one vertex
     except LinAlgError: w, V = eigh(Z, driver="ev", check_finite=False)
     first, last = options.get("subset_by_index", (0, len(Z) - 1))
     return w[first:last+1], V[:, first:last+1]
