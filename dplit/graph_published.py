@@ -12,6 +12,7 @@ __all__ = ['published_claim_notes', 'theorem_lambda', 'sdp2_objective', 'matrix_
 # %% ../nbs/11_graph_published.ipynb #c002
 import math
 import numpy as np
+from scipy.sparse import csr_array
 from .graphs import as_graph, degrees
 from .noise import grid_step, noise_source
 from .privacy import check_budget, check_number
@@ -306,7 +307,7 @@ def randomized_response_clustering(
     check_number('n_clusters', n_clusters, 1, n, integer=True)
     flipped = np.zeros((n, n), np.int8)
     flipped[i, j] = queries.flip(A.toarray()[i, j], epsilon, label='randomized response')
-    _, Y = as_graph(flipped)                                       # from here on nothing private is read
+    _, Y = as_graph(csr_array(flipped))                             # from here on nothing private is read
     M = _solution(Y, math.inf, 1 - 1 / n_clusters if b is None else b, solve)
     return spectral_labels(M, degrees(Y), n_clusters, rng or queries.rng, n_init)
 

@@ -57,9 +57,8 @@ def _from_matrix(
 )->sp.csr_array: # simple adjacency
     "Rule 2 on a matrix: a pair is an edge if an entry of either triangle is neither zero nor NaN."
     if M.dtype.kind not in 'biuf': raise ValueError(f"graph: dtype {M.dtype}; an adjacency matrix must be real or boolean")
-    if len(M.shape) != 2 or M.shape[0] != M.shape[1]:
-        what = f"shape (..., {M.shape[1]})" if len(M.shape) == 2 and M.shape[1] in (2, 3) else f"shape {M.shape}"      # the number of edges is private
-        raise ValueError(f"graph: {what}; an adjacency matrix must be square (n, n), and an array of edges needs nodes= (the vertices, or their number)")
+    if not sp.issparse(M) and M.shape[1:] in ((2,), (3,)): raise ValueError(f"graph: shape (..., {M.shape[1]}); an array of two or three columns may be edges, and an array of edges needs nodes= (the vertices, or their number); a square matrix on two or three vertices must be sparse")
+    if len(M.shape) != 2 or M.shape[0] != M.shape[1]: raise ValueError(f"graph: shape {M.shape}; an adjacency matrix must be square (n, n)")
     _check_size(M.shape[0])
     if sp.issparse(M): C = M.tocoo(); u, v, x = C.row, C.col, C.data
     else: u, v = np.nonzero(M); x = np.asarray(M)[u, v]
@@ -114,7 +113,8 @@ def as_graph(
         nodes = _node_list(graph.nodes) if nodes is None else nodes
         return nodes, _from_pairs(graph.edges(data='weight', default=1), nodes)
     array = isinstance(graph, np.ndarray)
-    pairs = array and nodes is not None and graph.ndim == 2 and graph.shape[1] in (2, 3) and graph.shape[1] != len(nodes)
+    pairs = array and nodes is not None and graph.shape[1:] in ((2,), (3,))
+    if pairs and len(nodes) == graph.shape[1]: raise ValueError(f"graph: an array of as many columns as vertices, {len(nodes)}, may be a matrix or edges; give a list of edges or a sparse matrix")
     if sp.issparse(graph) or array and not pairs:
         A = _from_matrix(graph)
         if nodes is not None and len(nodes) != A.shape[0]: raise ValueError(f"nodes names {len(nodes)} vertices but the matrix has shape {A.shape}")
