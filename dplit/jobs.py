@@ -78,15 +78,12 @@ def _regress_job(args):
 # %% ../nbs/40_jobs.ipynb #c013
 def _graph_job(args):
     from dplit.graph_clustering import GraphClustering
+    from dplit.graphs import as_graph
     if len(args.k) > 1: raise ValueError(f"k={args.k}: one number of communities")
     given = read_nodes(args.nodes) if args.nodes else None
     nodes = given or read_graph(args.file, undirected=args.undirected)[0]
-    empty = np.zeros((len(nodes), len(nodes)), np.int8) if len(nodes) <= 5000 else _no_edges(len(nodes))
+    empty = as_graph([], nodes)[1]
     return Job(GraphClustering(args.k[0], **_common(args)), lambda: ((read_graph(args.file, given, args.undirected)[1],), {"nodes": nodes}), ((empty,), {"nodes": nodes}))
-
-def _no_edges(n):
-    from scipy.sparse import csr_array
-    return csr_array((n, n), dtype=np.int8)
 
 # %% ../nbs/40_jobs.ipynb #c015
 class BudgetRefused(Exception): "The ledger refuses a release; nothing was spent."
