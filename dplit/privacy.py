@@ -160,10 +160,13 @@ class Composition:
     mu: float           # root of the summed mu²; infinite with zCDP events
     rho: float          # summed zCDP
     delta0: float       # summed delta of the approx events
+    bounded: float = field(default=math.inf, repr=False)     # pure_epsilon of all events but the Gaussian ones
+    gaussian_mu: float = field(default=math.inf, repr=False) # mu of the Gaussian events alone
 
     def epsilon(self, delta:float)->float: # delta: failure mass; in [0, 1)
         "Least epsilon known at this delta; infinite if there is none."
         left, options = delta - self.delta0, [self.pure_epsilon if delta >= self.delta0 else math.inf]
+        if left > 0 and self.bounded < self.pure_epsilon: options.append(self.bounded + epsilon_from_mu(self.gaussian_mu, left))
         if left > 0 and self.mu < math.inf: options.append(epsilon_from_mu(self.mu, left))
         elif left > 0 and self.rho < math.inf: options.append(_zcdp_epsilon(self.rho, left))
         return min(options)
@@ -171,8 +174,9 @@ class Composition:
     def delta(self, epsilon:float)->float: # epsilon: privacy loss bound; >= 0
         "Least delta known at this epsilon."
         if self.pure_epsilon <= epsilon*(1 + 1e-12): return self.delta0
-        gaussian = gdp_delta(self.mu, epsilon) if 0 < self.mu < math.inf else 1.
-        return min(1., self.delta0 + gaussian)
+        options = [gdp_delta(self.mu, epsilon)] if 0 < self.mu < math.inf else [1.]
+        if self.bounded < min(epsilon, self.pure_epsilon): options.append(gdp_delta(self.gaussian_mu, epsilon - self.bounded))
+        return min(1., self.delta0 + min(options))
 
 # %% ../nbs/00_privacy.ipynb #c035
 def _zcdp_epsilon(rho, delta):
@@ -185,9 +189,10 @@ def compose(
     events, # iterable of Event
 )->Composition:
     "Compose events whose parameters were fixed in advance or capped by a filter."
-    events = list(events)
-    total = lambda name: math.fsum(getattr(e, name) for e in events)
-    return Composition(total("pure_epsilon"), math.sqrt(total("mu_squared")), total("rho"), math.fsum(e.delta*e.count for e in events))
+    gaussian, other = ([e for e in events if (e.kind == "gaussian") == g] for events in [list(events)] for g in (True, False))
+    total = lambda name, *lists: math.fsum(getattr(e, name) for part in lists for e in part)
+    return Composition(total("pure_epsilon", gaussian, other), math.sqrt(total("mu_squared", gaussian, other)), total("rho", gaussian, other),
+                       math.fsum(e.delta*e.count for e in other), total("pure_epsilon", other), math.sqrt(total("mu_squared", gaussian)))
 
 # %% ../nbs/00_privacy.ipynb #c039
 def covers(
