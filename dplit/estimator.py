@@ -41,13 +41,35 @@ def scale_event(
     return Event(event.kind, event.value*factor, event.delta, event.count, event.label)
 
 # %% ../nbs/07_estimator.ipynb #c012
+def _check_verbose(value):
+    "How much to print; True is 1."
+    return check_number("verbose", int(value) if isinstance(value, bool) else value, 0, integer=True)
+
+# %% ../nbs/07_estimator.ipynb #c013
+def _cost(event):
+    "What one event costs, in words."
+    if event.kind == "gaussian": return f"mu = {math.sqrt(event.mu_squared):.4g}"
+    return f"rho = {event.rho:.4g}" if event.kind == "zcdp" else f"epsilon = {event.pure_epsilon:.4g}"
+
+# %% ../nbs/07_estimator.ipynb #c016
+class _SpokenQueries(NoisyQueries):
+    "Queries that print their names and costs, as the claim will list them."
+    def __init__(self, rng, release):
+        super().__init__(rng)
+        self.release = release
+    def _ask(self, query, event, draw):
+        answer = super()._ask(query, event, draw)
+        self.release.say(2, f"answer {len(self.events)}, {event.label or event.kind}: {_cost(scale_event(event, self.release.group))}")
+        return answer
+
+# %% ../nbs/07_estimator.ipynb #c018
 def _check_kinds(gaussian_only, events):
     "Refuse events that a cheaper replacement does not cover."
     wrong = {e.kind for e in events if e.kind != "gaussian"} if gaussian_only else set()
     if wrong: raise RuntimeError(f"replace_factor: a factor below 2 is for Gaussian events, this mechanism has {', '.join(sorted(wrong))}")
     return gaussian_only
 
-# %% ../nbs/07_estimator.ipynb #c014
+# %% ../nbs/07_estimator.ipynb #c020
 class Release:
     "One open release: a budget per unit, the queries that spend it, and at the end the claim."
     def __init__(self,
@@ -60,6 +82,7 @@ class Release:
         group:float=1,           # units that one step of the adjacency can move
         planned=None,            # Events per unit; None: the whole budget as one Gaussian or pure event
         gaussian_only:bool=False, # does the size of the group hold for Gaussian events only?
+        verbose:int=0,           # see @sec-verbose
         **claim,                 # status, origin, proof, counterexample, public, protects
     ):
         epsilon, delta = check_budget(epsilon, delta)
@@ -73,9 +96,19 @@ class Release:
         ready = PrivacyClaim(**self._claim)
         if ledger is not None and not hasattr(ledger, "spend"): raise ValueError(f"ledger: must be a Ledger or None, got {type(ledger).__name__}; open a file with Ledger(path=...)")
         self._number = None if ledger is None else ledger.spend(mechanism, self._planned, adjacency, seeded=self.rng.seeded, status=ready.status, protects=ready.protects)
-        self.queries = NoisyQueries(self.rng)
+        self.verbose, self.queries = verbose, _SpokenQueries(self.rng, self) if verbose > 1 else NoisyQueries(self.rng)
+        self.say(1, f"epsilon = {epsilon:g}, delta = {delta:g}, {adjacency}; {'no ledger' if ledger is None else f'spend {self._number + 1} of the ledger'}")
 
-# %% ../nbs/07_estimator.ipynb #c016
+# %% ../nbs/07_estimator.ipynb #c021
+def _say(self:Release,
+    level:int, # the least `verbose` that prints it
+    text:str,  # public, or a consequence of answers already given
+):
+    "Print a line about this release, if it was asked for."
+    if self.verbose >= level: print(f"[{self._claim['mechanism']}] {text}", flush=True)
+Release.say = _say
+
+# %% ../nbs/07_estimator.ipynb #c023
 def close(self:Release,
     releases=(),    # names of the private outputs
     not_private=(), # names of local outputs that are not protected
@@ -95,10 +128,11 @@ def close(self:Release,
         if not covers(self._planned, drawn):
             raise RuntimeError(f"{claim.mechanism} drew less noise than planned: a bug, please report it; nothing was released")
     if self._number is not None: self.ledger.record(self._number, drawn)
+    self.say(1, f"{claim.status}, {sum(e.count for e in drawn)} noisy answers; released: {', '.join(releases) or 'nothing'}")
     return claim
 Release.close = close
 
-# %% ../nbs/07_estimator.ipynb #c019
+# %% ../nbs/07_estimator.ipynb #c026
 class PrivateEstimator(BaseEstimator):
     "Base of the estimators: parameters are stored as given, `fit` opens and closes one release."
 
@@ -106,14 +140,14 @@ class PrivateEstimator(BaseEstimator):
               public=None, planned=None, replace_factor=2)->Release:
         "Open the release; call it after all validation and before any data are read."
         adjacency = check_choice("adjacency", adjacency or getattr(self, "adjacency", None), ("add-remove", "replace-one", "edge"))
-        records = getattr(self, "max_records_per_person", 1)
+        records, verbose = getattr(self, "max_records_per_person", 1), _check_verbose(getattr(self, "verbose", 0))
         kind = {"unproven": UnprovenPrivacyWarning, "broken": BrokenPrivacyWarning}.get(status)
         if kind: warnings.warn(f"{mechanism}: the claim is {status}; see {counterexample or proof}", kind, stacklevel=3)
         return Release(mechanism, self.epsilon if epsilon is None else epsilon, self.delta if delta is None else delta, adjacency,
-                       getattr(self, "ledger", None), self.random_state, group_size(adjacency, records, replace_factor), planned, replace_factor < 2 and adjacency == "replace-one",
+                       getattr(self, "ledger", None), self.random_state, group_size(adjacency, records, replace_factor), planned, replace_factor < 2 and adjacency == "replace-one", verbose,
                        status=status, origin=origin, proof=proof, counterexample=counterexample, public=public or {}, protects=int(records))
 
-# %% ../nbs/07_estimator.ipynb #c021
+# %% ../nbs/07_estimator.ipynb #c028
 class LostLedger:
     "What a pickled estimator holds in place of its ledger: it refuses every release."
     def spend(self,
@@ -125,7 +159,7 @@ class LostLedger:
     def __sklearn_clone__(self): return self
     def __repr__(self): return "LostLedger()"
 
-# %% ../nbs/07_estimator.ipynb #c023
+# %% ../nbs/07_estimator.ipynb #c030
 def _getstate(self:PrivateEstimator):
     "State without the ledger and, once fitted, without the seed: whoever has both seed and release has the data."
     state = {**super(PrivateEstimator, self).__getstate__()}
@@ -134,14 +168,14 @@ def _getstate(self:PrivateEstimator):
     return state
 PrivateEstimator.__getstate__ = _getstate
 
-# %% ../nbs/07_estimator.ipynb #c024
+# %% ../nbs/07_estimator.ipynb #c031
 def _estimator_html(self:PrivateEstimator):
     "scikit-learn's diagram, with the claim card below once fitted."
     claim = getattr(self, "claim_", None)
     return self._repr_html_inner() + (claim._repr_html_() if claim is not None else "")
 PrivateEstimator._repr_html_ = property(lambda self: lambda: _estimator_html(self))
 
-# %% ../nbs/07_estimator.ipynb #c039
+# %% ../nbs/07_estimator.ipynb #c050
 def _encode(value):
     "A parameter or a released field as JSON; TypeError for what has no place in a release."
     if value is None or isinstance(value, (bool, str)): return value
@@ -154,7 +188,7 @@ def _encode(value):
     if is_dataclass(value) and not isinstance(value, type): return {"kind": "object", "class": f"{type(value).__module__}.{type(value).__qualname__}", "fields": {f.name: _encode(getattr(value, f.name)) for f in fields(value) if f.init}}
     raise TypeError(f"{type(value).__name__} cannot be written to JSON")
 
-# %% ../nbs/07_estimator.ipynb #c041
+# %% ../nbs/07_estimator.ipynb #c052
 def _find_class(name, loaded=()):
     "A class of this package, or one that is already loaded; nothing else is imported."
     module, _, short = str(name).rpartition(".")
@@ -164,7 +198,7 @@ def _find_class(name, loaded=()):
     if not isinstance(found, type): raise ValueError(f"class {name!r} is not part of dplit")
     return found
 
-# %% ../nbs/07_estimator.ipynb #c042
+# %% ../nbs/07_estimator.ipynb #c053
 def _decode(value):
     "What `_encode` wrote."
     if isinstance(value, list): return [_decode(v) for v in value]
@@ -184,10 +218,10 @@ def _decode(value):
     if kind != "object" or not is_dataclass(cls): raise ValueError(f"kind {kind!r} is unknown")
     return cls(**{name: _decode(v) for name, v in value["fields"].items()})
 
-# %% ../nbs/07_estimator.ipynb #c045
-_SECRET = ("ledger", "random_state")    # parameters that never leave the process
+# %% ../nbs/07_estimator.ipynb #c056
+_SECRET = ("ledger", "random_state", "verbose")    # parameters of the process, not of the release
 
-# %% ../nbs/07_estimator.ipynb #c046
+# %% ../nbs/07_estimator.ipynb #c057
 def _groups(model):
     "Parameters, release and public facts of a fitted estimator, each a dict."
     claim, params = model.claim_, {n: v for n, v in model.get_params(deep=False).items() if n not in _SECRET}
@@ -198,12 +232,12 @@ def _groups(model):
     if missing: raise ValueError(f"{type(model).__name__}: the claim names {', '.join(missing)}, the estimator has no such field")
     return params, {n: rest[n] for n in claim.releases}, {n: v for n, v in rest.items() if n not in claim.releases}
 
-# %% ../nbs/07_estimator.ipynb #c047
+# %% ../nbs/07_estimator.ipynb #c058
 def _digest(body):
     "Check value of a stored release."
     return hashlib.sha256(json.dumps({k: v for k, v in body.items() if k != "check"}, sort_keys=True, allow_nan=False).encode()).hexdigest()
 
-# %% ../nbs/07_estimator.ipynb #c048
+# %% ../nbs/07_estimator.ipynb #c059
 def _to_json(self:PrivateEstimator,
     indent=None, # spaces of indentation; None writes one line
 )->str:          # text for `from_json`
@@ -219,7 +253,7 @@ def _to_json(self:PrivateEstimator,
     return json.dumps({**body, "check": _digest(body)}, indent=indent, allow_nan=False)
 PrivateEstimator.to_json = _to_json
 
-# %% ../nbs/07_estimator.ipynb #c050
+# %% ../nbs/07_estimator.ipynb #c061
 def _read_body(text):
     "The outer layer of a stored release, checked."
     def refuse(word): raise ValueError(f"{word} is not JSON")
@@ -229,12 +263,12 @@ def _read_body(text):
     if body.get("check") != _digest(body): raise ValueError("the check value does not fit: the text was damaged or altered")
     return body
 
-# %% ../nbs/07_estimator.ipynb #c051
+# %% ../nbs/07_estimator.ipynb #c062
 def _subclasses(cls):
     "A class and all its loaded subclasses."
     return {cls}.union(*map(_subclasses, cls.__subclasses__()))
 
-# %% ../nbs/07_estimator.ipynb #c052
+# %% ../nbs/07_estimator.ipynb #c063
 def _rebuild(cls, body):
     "The fitted estimator of a checked body."
     kind = _find_class(body["class"], _subclasses(PrivateEstimator))
@@ -249,7 +283,7 @@ def _rebuild(cls, body):
         if params.get(name, said) not in (said, *[None]*(name == "adjacency")): raise ValueError(f"{name}={params[name]!r}, the claim says {said!r}")
     return model
 
-# %% ../nbs/07_estimator.ipynb #c053
+# %% ../nbs/07_estimator.ipynb #c064
 def _from_json(cls,
     text:str, # what `to_json` wrote
 ):            # the fitted estimator
@@ -258,7 +292,7 @@ def _from_json(cls,
     except (AttributeError, KeyError, IndexError, TypeError, ValueError, OverflowError, RecursionError) as e: raise ValueError(f"stored release: {e}") from None
 PrivateEstimator.from_json = classmethod(_from_json)
 
-# %% ../nbs/07_estimator.ipynb #c062
+# %% ../nbs/07_estimator.ipynb #c073
 def progress(
     steps,         # a list or range; its length is public
     label:str="",  # what is being done

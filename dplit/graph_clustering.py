@@ -13,7 +13,7 @@ from .estimator import PrivateEstimator
 from .graph_choice import choose_method, power_errors, predicted_strength, refine_share, stability_share
 from .graphs import as_graph, check_dense_memory
 from .plots import COLORS, CYCLE, axes
-from .privacy import Event, check_budget, check_choice, check_number, mu_from_budget
+from .privacy import BRANCHES, Event, check_budget, check_choice, check_number, mu_from_budget
 from .sparse_graphs import noisy_power_clustering
 from .stability import _MOST, _PROGRAM, check_release, stability_method, stability_or_flip
 
@@ -56,7 +56,7 @@ def _stability_or_power(A, k, release, epsilon, delta, refine, options):
     edges, share, k_left = mine.pop("edges", None), mine.pop("share", .5), int(np.atleast_1d(k)[0])
     labels, embedding = stability_method(A, k, release, share*epsilon, delta/2, refine, mine)
     if labels is not None: return labels, embedding
-    left = 0. if delta < 1e-99 else delta/2 if edges is None else power_errors(A.shape[0], k_left, edges, (1 - share)*epsilon, delta/2)[1]
+    left = 0. if delta < 1e-99 or (1 - share)*epsilon < 1e-9 else delta/2 if edges is None else power_errors(A.shape[0], k_left, edges, (1 - share)*epsilon, delta/2)[1]
     return _noisy_power(A, k_left, release, (1 - share)*epsilon, left, refine, {} if edges is None else dict(edges=edges))
 
 # %% ../nbs/19_graph_clustering.ipynb #c014
@@ -112,9 +112,10 @@ class GraphClustering(PrivateEstimator):
         max_memory:float=4e9,    # public cap on the memory of dense matrices; bytes
         ledger=None,             # optional Ledger with adjacency="edge"
         random_state=None,       # None draws from the operating system
+        verbose:int=0,           # 1 prints when the release opens and closes, 2 also every answer asked; public facts only
     ):
         self.n_clusters, self.epsilon, self.delta, self.method, self.refine = n_clusters, epsilon, delta, method, refine
-        self.options, self.max_memory, self.ledger, self.random_state = options, max_memory, ledger, random_state
+        self.options, self.max_memory, self.ledger, self.random_state, self.verbose = options, max_memory, ledger, random_state, verbose
 
 # %% ../nbs/19_graph_clustering.ipynb #c023
 def _classes(self:GraphClustering, n):
@@ -171,10 +172,14 @@ def _planned(method, epsilon, delta):
     return [Event.pure(epsilon) if not delta else Event.approx(epsilon, delta) if METHODS[method].get("mixed") else Event.gaussian(1/mu_from_budget(epsilon, delta))]
 
 # %% ../nbs/19_graph_clustering.ipynb #c030
+def _chooses_share(self:GraphClustering): return (self.method, self.refine) == ("edge-flip", "auto")
+GraphClustering._chooses_share = _chooses_share
+
+# %% ../nbs/19_graph_clustering.ipynb #c031
 def _branch(self:GraphClustering, A, k, release, epsilon, delta, refine):
     "(method, budget left, delta, refine, options): what to run, from public figures and a noisy edge count (1 % of epsilon)."
     n, method, options = A.shape[0], self.method, dict(self.options or {})
-    if method != "auto" and (method, refine) != ("edge-flip", "auto"): return method, epsilon, delta, refine, options
+    if method != "auto" and not self._chooses_share(): return method, epsilon, delta, refine, options
     spent = .01*min(epsilon, 100.)
     edges = float(release.queries.laplace(np.array([A.nnz//2]), 1/spent, 1., label="edges")[0])
     epsilon -= spent
@@ -186,7 +191,7 @@ def _branch(self:GraphClustering, A, k, release, epsilon, delta, refine):
     return method, epsilon, delta, refine, options
 GraphClustering._branch = _branch
 
-# %% ../nbs/19_graph_clustering.ipynb #c031
+# %% ../nbs/19_graph_clustering.ipynb #c032
 def canonical_labels(
     labels, # any integer labels, (n,), or None: no answer
 )->np.ndarray: # the same partition, numbered by first appearance; or None
@@ -195,7 +200,7 @@ def canonical_labels(
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse]
 
-# %% ../nbs/19_graph_clustering.ipynb #c033
+# %% ../nbs/19_graph_clustering.ipynb #c034
 def fit(self:GraphClustering,
     graph,       # networkx graph, scipy.sparse or dense matrix (n, n), or edges with nodes=
     y=None,      # ignored
@@ -212,12 +217,13 @@ def fit(self:GraphClustering,
     method, epsilon, delta, refine, options = self._branch(A, k, release, epsilon, delta, refine)
     if METHODS[method].get("origin") != "published": options["max_memory"] = self.max_memory
     labels, embedding = METHODS[method]["run"](A, k, release, epsilon, delta, refine, options)
-    claim = release.close(releases=("labels_", "nodes_", "embedding_", "method_"), public=dict(method=method, refine=refine))
+    branches = (BRANCHES,)*bool(entry.get("mixed") or self._chooses_share())
+    claim = release.close(releases=("labels_", "nodes_", "embedding_", "method_"), assumptions=branches, public=dict(method=method, refine=refine))
     self.labels_, self.embedding_, self.nodes_, self.method_, self.claim_ = canonical_labels(labels), embedding, node_list, method, claim
     return self
 GraphClustering.fit = fit
 
-# %% ../nbs/19_graph_clustering.ipynb #c034
+# %% ../nbs/19_graph_clustering.ipynb #c035
 def fit_predict(self:GraphClustering,
     graph,       # as in fit
     y=None,      # ignored
@@ -227,7 +233,7 @@ def fit_predict(self:GraphClustering,
     return self.fit(graph, nodes=nodes).labels_
 GraphClustering.fit_predict = fit_predict
 
-# %% ../nbs/19_graph_clustering.ipynb #c036
+# %% ../nbs/19_graph_clustering.ipynb #c037
 def plot(self:GraphClustering,
     ax=None,               # matplotlib axis; None: a new one
     nonprivate_graph=None, # the raw graph, as given to fit: its edges and its layout are drawn, which nothing protects
@@ -242,7 +248,7 @@ def plot(self:GraphClustering,
     return ax
 GraphClustering.plot = plot
 
-# %% ../nbs/19_graph_clustering.ipynb #c037
+# %% ../nbs/19_graph_clustering.ipynb #c038
 def _plot_raw(ax, graph, nodes, color):
     "The raw graph in networkx's spring layout."
     import networkx as nx

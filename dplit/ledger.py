@@ -285,9 +285,9 @@ Ledger.remaining = remaining
 
 # %% ../nbs/06_ledger.ipynb #c035
 def spent(self:Ledger,
-    drawn:bool=False, # recompute from the noise drawn instead of the plans
+    drawn:bool=False, # add up the noise drawn instead of the plans; of a release with branches, that of the branch which ran
 )->Composition:
-    "What the recorded releases cost together."
+    "What the recorded releases cost together; the plans are what is guaranteed."
     with self._locked(): return total_cost(self._entries, drawn)
 Ledger.spent = spent
 

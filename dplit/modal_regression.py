@@ -7,13 +7,16 @@ __all__ = ['REGRESSION_METHODS', 'best_path', 'trace_branches', 'branch_std', 'M
 
 # %% ../nbs/33_modal_regression.ipynb #c003
 import math
+from functools import partial
+from pathlib import Path
 import numpy as np
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 from .estimator import PrivateEstimator, group_size
-from .grid_release import GridRelease, bandwidth_in_range, check_range, default_scale, derivatives, gaussian_process_release, histogram_release, noise_covariance, noise_on_grid, on_grid, private_count, private_scale, rule_bandwidth
+from .grid_release import GridRelease, _rows, bandwidth_in_range, block_total, check_range, default_scale, derivatives, gaussian_process_release, histogram_release, noise_covariance, noise_on_grid, on_grid, private_count, private_scale, rule_bandwidth
 from .modes_published import dp_pms
 from .plots import COLORS, axes
-from .points import Box, as_box, as_table
+from .points import Box, Records, as_box, as_records
 from .privacy import check_budget, check_choice, check_number
 
 # %% ../nbs/33_modal_regression.ipynb #c008
@@ -104,20 +107,50 @@ class ModalRegression(PrivateEstimator):
         max_records_per_person=1, # records of one person that are protected together
         ledger=None,              # Ledger that caps several releases
         random_state=None,        # None: operating-system entropy; a seed is recorded in the claim
+        verbose=0,                # 1 prints when the release opens and closes, 2 also every answer asked; public facts only
     ):
         self.design, self.epsilon, self.delta, self.bounds, self.n_branches, self.bandwidth = design, epsilon, delta, bounds, n_branches, bandwidth
-        self.scale, self.method, self.adjacency, self.max_records_per_person, self.ledger, self.random_state = scale, method, adjacency, max_records_per_person, ledger, random_state
+        self.scale, self.method, self.adjacency, self.max_records_per_person, self.ledger, self.random_state, self.verbose = scale, method, adjacency, max_records_per_person, ledger, random_state, verbose
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.one_d_array = tags.input_tags.sparse = tags.input_tags.allow_nan = tags.target_tags.required = True
+        return tags
 
 # %% ../nbs/33_modal_regression.ipynb #c025
 def _column(X, name):
-    "One numeric column (n,), from a vector or a table with one column."
-    if isinstance(X, (list, tuple)): return as_table(list(X), ([-1.], [1.]))[0][:, 0]      # cells that are no numbers are missing
-    try: table = as_table(X if hasattr(X, "columns") or np.ndim(X) != 1 else np.reshape(np.asarray(X), (-1, 1)))[0]
+    "One numeric column (n,) and the list of its name or None, from a vector or a table with one column."
+    X = list(X) if isinstance(X, tuple) else X.toarray() if sparse.issparse(X) else X
+    vector = not isinstance(X, (str, Path, list)) and (getattr(X, "ndim", 0) == 1 or not hasattr(X, "columns") and np.ndim(X) == 1)
+    try: records = as_records(np.reshape(np.asarray(X), (-1, 1)) if vector else X, d=1)      # cells of a list that are no numbers are missing
     except ValueError as e: raise ValueError(str(e).replace("X", name)) from None
-    if table.shape[1] != 1: raise ValueError(f"{name} must have one column; got {table.shape[1]}")
-    return table[:, 0]
+    if records.d != 1: raise ValueError(f"{name} has {records.d} features, but ModalRegression is expecting 1 features as input: {name} must have one column")
+    return np.concatenate([A[:, 0] for A in records.blocks()]), records.names
 
-# %% ../nbs/33_modal_regression.ipynb #c026
+# %% ../nbs/33_modal_regression.ipynb #c027
+def _ordered(A, order, step):
+    "A step on a block, its columns in order."
+    return step(A[:, order])
+
+class _Ordered(Records):
+    "A table that is read by blocks, its columns in order."
+    def __init__(self, records, order): self.records, self.order, self.names, self.d = records, order, None, len(order)
+    def blocks(self): return (A[:, self.order] for A in self.records.blocks())
+    def total(self, step): return self.records.total(partial(_ordered, order=self.order, step=step))
+
+# %% ../nbs/33_modal_regression.ipynb #c028
+def _pairs(X, y):
+    "The pairs (x, y) as records, and the list of the predictor's name or None."
+    if y is None: raise ValueError("y=None: ModalRegression requires y to be passed, but the target y is None")
+    if isinstance(y, str):
+        records = as_records(X, d=2); names = records.names or []
+        if len(names) != 2 or names.count(y) != 1: raise ValueError(f"y={y!r}: must be the responses, or the name of their column in a frame, Dask frame or Parquet of two columns; X has the columns {names}")
+        order = [1 - names.index(y), names.index(y)]
+        return Records(records.table[:, order]) if hasattr(records, "table") else _Ordered(records, order), [names[order[0]]]
+    (x, names), (y, _) = _column(X, "X"), _column(y, "y")
+    if len(x) != len(y): raise ValueError("X and y must have the same number of rows")       # which is private: not told
+    return Records(np.c_[x, y]), names
+
+# %% ../nbs/33_modal_regression.ipynb #c030
 def _check_lengths(model):
     "Bandwidth and scale: one public length, or one for each axis."
     for name in ("bandwidth", "scale"):
@@ -127,9 +160,9 @@ def _check_lengths(model):
             for v in np.atleast_1d(np.asarray(value, object)): check_number(name, v, 0, low_open=True)
             if np.size(value) not in (1, 2): raise ValueError(f"{name}={value!r}: must be a number, or one for x and one for y")
 
-# %% ../nbs/33_modal_regression.ipynb #c027
+# %% ../nbs/33_modal_regression.ipynb #c031
 def _check_regression(model, X, y):
-    "Validate everything that is public; returns x, y, box, adjacency and delta."
+    "Validate everything that is public; returns pairs, predictor's name, box, adjacency and delta."
     check_choice("design", model.design, ("public", "private"))
     check_choice("method", model.method, REGRESSION_METHODS)
     adjacency = check_choice("adjacency", model.adjacency or ("replace-one" if model.design == "public" else "add-remove"), ("add-remove", "replace-one"))
@@ -139,84 +172,87 @@ def _check_regression(model, X, y):
     delta = (0. if model.method == "histogram" else 1e-6) if model.delta is None else model.delta
     epsilon, delta = check_budget(model.epsilon, delta)
     if delta == 0 and model.method != "histogram": raise ValueError(f"delta=0: method {model.method!r} draws Gaussian noise and needs delta > 0, such as 1e-6")
-    x, y, box = _column(X, "X"), _column(y, "y"), as_box(model.bounds, 2)
+    (pairs, names), box = _pairs(X, y), as_box(model.bounds, 2)
     check_range(box, epsilon, group_size(adjacency, model.max_records_per_person))
-    if len(x) != len(y): raise ValueError("X and y must have the same number of rows")       # which is private: not told
-    if model.method == "dp-pms" and (model.design != "public" or model.ledger is not None or len(x) < 10):
+    if model.method == "dp-pms" and not hasattr(pairs, "table"): raise ValueError("X: method 'dp-pms' needs all records in memory")
+    if model.method == "dp-pms" and (model.design != "public" or model.ledger is not None or len(pairs.table) < 10):
         raise ValueError("method='dp-pms': stated for a public design of at least 10 records, and its broken claim cannot be charged to a ledger")
-    return x, y, box, adjacency, delta
+    return pairs, names, box, adjacency, delta
 
-# %% ../nbs/33_modal_regression.ipynb #c028
+# %% ../nbs/33_modal_regression.ipynb #c032
 def _part(release, pure, p):
     "A part of the budget as keyword of a query: of epsilon, or of mu squared."
     return dict(epsilon=p*release.epsilon) if pure else dict(mu=math.sqrt(p)*release.mu)
 
-# %% ../nbs/33_modal_regression.ipynb #c029
-def _joint_release(model, table, box, adjacency, release, pure):
+# %% ../nbs/33_modal_regression.ipynb #c033
+def _joint_release(model, pairs, box, adjacency, release, pure):
     "Count and scale where they are private, then the joint density."
     left, part = 1., lambda p: _part(release, pure, p)
-    if adjacency == "replace-one": n = max(1., float(len(table)))
-    else: n, left = private_count(table, release.queries, **part(.05)), .95
+    if adjacency == "replace-one": n = max(1., float(block_total(pairs, _rows)[0][0]))
+    else: n, left = private_count(pairs, release.queries, **part(.05)), .95
     scale = .75*default_scale(box) if model.scale is None else np.broadcast_to(model.scale, (2,))
     if isinstance(model.bandwidth, str) and model.bandwidth == "private":
-        scale, left = .75*private_scale(table, box, n, release.queries, **part(.15)), left - .15
+        scale, left = .75*private_scale(pairs, box, n, release.queries, **part(.15)), left - .15
     noise = math.sqrt(2)/(left*release.epsilon) if pure else 1/(math.sqrt(left)*release.mu)
     h = rule_bandwidth(n, noise, scale, 2) if isinstance(model.bandwidth, str) else np.broadcast_to(np.asarray(model.bandwidth, float), (2,))
     h = bandwidth_in_range(h, box)
     make = histogram_release if model.method == "histogram" else gaussian_process_release
-    return make(table, box, h, n, release.queries, **part(left))
+    return make(pairs, box, h, n, release.queries, **part(left))
 
-# %% ../nbs/33_modal_regression.ipynb #c031
-def _published_branches(model, x, y, box, delta, release):
+# %% ../nbs/33_modal_regression.ipynb #c035
+def _published_branches(model, pairs, box, delta, release):
     "DP-PMS as published: one cloud of points."
+    x, y = pairs.table.T
     points = dp_pms(np.clip(x, box.lo[0], box.hi[0]), np.clip(np.nan_to_num(y), box.lo[1], box.hi[1]), (box.lo[0], box.hi[0]), (box.lo[1], box.hi[1]), model.epsilon, delta, release.queries)
     return dict(density_=None, n_records_=float(len(x)), bandwidth_=None, branches_=[points[np.argsort(points[:, 0], kind="stable")]], branch_std_=[np.full(len(points), np.nan)])
 
-# %% ../nbs/33_modal_regression.ipynb #c032
-def _traced_branches(model, x, y, box, adjacency, delta, release):
+# %% ../nbs/33_modal_regression.ipynb #c036
+def _traced_branches(model, pairs, box, adjacency, delta, release):
     "One joint release, and the branches read off it."
-    density = _joint_release(model, np.c_[x, y], box, adjacency, release, delta == 0)
+    density = _joint_release(model, pairs, box, adjacency, release, delta == 0)
     branches = trace_branches(density, box, model.n_branches)
     return dict(density_=density, n_records_=density.count, bandwidth_=density.bandwidth, branches_=branches, branch_std_=[branch_std(density, b) for b in branches])
 
-# %% ../nbs/33_modal_regression.ipynb #c033
+# %% ../nbs/33_modal_regression.ipynb #c037
 def _fit(self:ModalRegression,
-    X, # predictor (n,) or a table with one column; data units
-    y, # responses (n,); data units
+    X, # predictor (n,) or a table with one column; or frame, Dask frame or Parquet with two columns; data units
+    y, # responses (n,), data units; or the name of their column in X
 ):     # the estimator
     "Release the branches; private values are read through noisy queries only."
-    x, y, box, adjacency, delta = _check_regression(self, X, y)
+    pairs, names, box, adjacency, delta = _check_regression(self, X, y)
     public = dict(design=self.design, bounds=[box.lo, box.hi], n_branches=self.n_branches, bandwidth=self.bandwidth, scale=self.scale)
     factor = 2 if delta == 0 or self.method == "dp-pms" else math.sqrt(2)
     release = self._open(f"ModalRegression({self.method}, {self.design} design)", delta=delta, adjacency=adjacency, public=public, replace_factor=factor, **REGRESSION_METHODS[self.method])
-    if self.method == "dp-pms": out = _published_branches(self, x, y, box, delta, release)
-    else: out = _traced_branches(self, x, y, box, adjacency, delta, release)
+    if self.method == "dp-pms": out = _published_branches(self, pairs, box, delta, release)
+    else: out = _traced_branches(self, pairs, box, adjacency, delta, release)
     assumptions = ("predictors and the number of records are public; only responses are protected",) if self.design == "public" else ()
     self.claim_ = release.close(("branches_", "branch_std_", "density_", "bandwidth_", "n_records_"), ("predict",), assumptions)
-    self.__dict__.update(out, bounds_=box)
+    self.__dict__.pop("feature_names_in_", None)
+    self.__dict__.update(out, bounds_=box, n_features_in_=1, **({"feature_names_in_": np.array(names, object)} if names else {}))
     return self
 ModalRegression.fit = _fit
 
-# %% ../nbs/33_modal_regression.ipynb #c035
+# %% ../nbs/33_modal_regression.ipynb #c039
 def _nearest_site(P, t):
     "Responses of the released points whose predictor is nearest to t, sorted."
     gap = np.abs(P[:, 0] - t)
     return np.sort(P[gap <= gap.min(), 1])
 
-# %% ../nbs/33_modal_regression.ipynb #c037
+# %% ../nbs/33_modal_regression.ipynb #c041
 def _predict(self:ModalRegression,
     X, # predictor (n,) or a table with one column; data units
 ):     # list of n arrays of modes
     "Conditional modes at each x: a list of arrays, sorted; from released branches."
     check_is_fitted(self)
-    x = np.nan_to_num(_column(X, "X"))
+    x, names = _column(X, "X"); x = np.nan_to_num(x)
+    if names and names != list(getattr(self, "feature_names_in_", names)): raise ValueError(f"X: the feature names should match those that were passed during fit; got {names}")
     if self.method == "dp-pms": return [_nearest_site(self.branches_[0], t) for t in x]
     x = np.clip(x, self.bounds_.lo[0], self.bounds_.hi[0])
     Y = np.array([np.interp(x, *b.T, left=np.nan, right=np.nan) for b in self.branches_]).reshape(len(self.branches_), len(x))
     return [np.sort(column[np.isfinite(column)]) for column in Y.T]
 ModalRegression.predict = _predict
 
-# %% ../nbs/33_modal_regression.ipynb #c038
+# %% ../nbs/33_modal_regression.ipynb #c042
 def _plot(self:ModalRegression,
     ax=None,             # matplotlib axis; None: a new one
     nonprivate=None,     # (x, y) to draw behind, for whoever may see them
@@ -233,7 +269,7 @@ def _plot(self:ModalRegression,
     return ax
 ModalRegression.plot = _plot
 
-# %% ../nbs/33_modal_regression.ipynb #c047
+# %% ../nbs/33_modal_regression.ipynb #c058
 def _careless(data):
     "Careless versions of this notebook's functions, by the name of the mutant; they read the data they must not."
     from dplit.grid_release_audit import HalfSensitivity
@@ -244,9 +280,9 @@ def _careless(data):
     return {"bandwidth from the data": dict(bandwidth_in_range=lambda h, box: np.full(2, .2 + clean.std()) if len(data) else h),
             "box from the data": dict(as_box=lambda b, d: honest_box((-1, 1 + np.abs(clean).sum()), d)), "sensitivity/2": dict(histogram_release=halved),
             "branches on the data": dict(branch_std=lambda r, b: np.abs(b[:, 1] - clean[:, 1].mean()) if len(data) else b[:, 1]),
-            "true count": dict(private_count=lambda table, *args, **budget: float(max(1, (~np.isnan(table).any(1)).sum())))}
+            "true count": dict(private_count=lambda table, *args, **budget: float(max(1, (~np.isnan(table.table).any(1)).sum())))}
 
-# %% ../nbs/33_modal_regression.ipynb #c048
+# %% ../nbs/33_modal_regression.ipynb #c059
 def audit_case(
     design:str="private", # "private" or "public"
 ):                        # an AuditCase for `dplit.refute.run_suite`

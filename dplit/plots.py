@@ -11,7 +11,7 @@ import math
 from base64 import b64encode
 from io import BytesIO
 import numpy as np
-from .privacy import compose, gdp_delta
+from .privacy import BRANCHES, compose, gdp_delta
 
 # %% ../nbs/02_plots.ipynb #c005
 GRAY = "#888888"    # text and axes: readable on white and on near black
@@ -78,8 +78,8 @@ def noise_ellipse(
 def _profile_of(claim):
     "(function epsilon -> delta, claimed point or None) of a claim or of a number mu."
     if not hasattr(claim, "events"): return (lambda e: gdp_delta(claim, e)), None
-    total = compose(claim.events)
-    return total.delta, (claim.epsilon, claim.delta)
+    step = lambda e: claim.delta if e >= claim.epsilon else 1.
+    return step if BRANCHES in claim.assumptions else compose(claim.events).delta, (claim.epsilon, claim.delta)
 
 # %% ../nbs/02_plots.ipynb #c025
 def privacy_profile(

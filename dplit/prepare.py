@@ -9,24 +9,26 @@ __all__ = ['K', 'MAX_FEATURES', 'PrivateScaler', 'Moments', 'second_moments', 'P
 # %% ../nbs/36_prepare.ipynb #c002
 import math
 from dataclasses import dataclass
+from functools import partial
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
+from .boxes import DaskRecords, _partition
 from .estimator import PrivateEstimator, group_size
 from .kmeans import zoom
 from .kmeans_help import Share, private_bounds
 from .kmeans_tuning import KMeansTuning
 from .noise import NoisyQueries
-from .points import Box, GridPoints, as_box, as_table, blocks, box_scale, box_unscale, nearest, snap, snap_centers
+from .points import Box, GridPoints, as_box, as_records, as_table, box_scale, box_unscale, on_grid, snap, snap_centers
 from .privacy import Composition, Event, check_budget, check_choice, check_number, compose, mu_from_budget
 
 # %% ../nbs/36_prepare.ipynb #c005
 def _check_public(model, X, bounds, name):
-    "Table, column names and public box, with every public parameter checked but the budget."
+    "Records and public box, with every public parameter checked but the budget."
     if bounds is None: raise ValueError(f"{name}=None: must be public bounds (lo, hi) that surely hold the data; they are never read from the data")
     check_choice("adjacency", model.adjacency, ("add-remove", "replace-one"))
-    table, names = as_table(X, bounds)
-    return table, names, as_box(bounds, table.shape[1])
+    records = as_records(X, bounds)
+    return records, as_box(bounds, records.d)
 
 # %% ../nbs/36_prepare.ipynb #c006
 def _check_noise(model, least, pure=False):
@@ -44,15 +46,29 @@ def _keep_names(model, names, d):
     model.n_features_in_ = d
 
 # %% ../nbs/36_prepare.ipynb #c008
-def _later_table(model, X):
-    "Records (m, d) of a later table; shape and column names must fit those of the fit."
+def _later_records(model, X):
+    "A later table in blocks; number and names of columns must fit those of the fit."
     check_is_fitted(model)
-    table, names = as_table(X, d=model.n_features_in_)
-    if table.shape[1] != model.n_features_in_: raise ValueError(f"X has {table.shape[1]} features, but {type(model).__name__} is expecting {model.n_features_in_} features as input")
-    if names and names != list(getattr(model, "feature_names_in_", names)): raise ValueError(f"X: the feature names should match those that were passed during fit; got {names}")
-    return table
+    records = as_records(X, d=model.n_features_in_)
+    if records.d != model.n_features_in_: raise ValueError(f"X has {records.d} features, but {type(model).__name__} is expecting {model.n_features_in_} features as input")
+    if records.names and records.names != list(getattr(model, "feature_names_in_", records.names)): raise ValueError(f"X: the feature names should match those that were passed during fit; got {records.names}")
+    return records
 
-# %% ../nbs/36_prepare.ipynb #c009
+# %% ../nbs/36_prepare.ipynb #c010
+def _map_part(part, names, d, step):
+    "A step on one partition, in its worker."
+    return step(_partition(part, names, d))
+
+def _map_records(model, X, step, k):
+    "The step on every record of a later table (m, k): a Dask array from Dask, else in memory."
+    records = _later_records(model, X)
+    if not isinstance(records, DaskRecords): return np.concatenate([step(A) for A in records.blocks()])
+    import dask.array as da
+    from dask import delayed
+    rows = X.chunks[0] if records.columns is None else [math.nan]*len(records.parts)
+    return da.concatenate([da.from_delayed(delayed(_map_part)(p, records.columns, records.d, step), (n, k), float) for p, n in zip(records.parts, rows)])
+
+# %% ../nbs/36_prepare.ipynb #c011
 class _RecordMap(TransformerMixin, PrivateEstimator):
     "A transformer that maps each record by itself; sparse tables and missing values are taken."
     def __sklearn_tags__(self):
@@ -60,7 +76,7 @@ class _RecordMap(TransformerMixin, PrivateEstimator):
         tags.input_tags.sparse = tags.input_tags.allow_nan = True
         return tags
 
-# %% ../nbs/36_prepare.ipynb #c010
+# %% ../nbs/36_prepare.ipynb #c012
 class PrivateScaler(OneToOneFeatureMixin, _RecordMap):
     "Map records to [-1, 1] by bounds bought with the budget (23_kmeans_help); releases the bounds."
     def __init__(self,
@@ -72,37 +88,39 @@ class PrivateScaler(OneToOneFeatureMixin, _RecordMap):
         max_records_per_person=1,   # records of one person that are protected together
         ledger=None,                # Ledger that caps several releases
         random_state=None,          # None: operating-system entropy; a seed is recorded in the claim
+        verbose=0,                  # 1 prints when the release opens and closes, 2 also every answer asked; public facts only
     ):
         self.epsilon, self.delta, self.outer_bounds, self.adjacency = epsilon, delta, outer_bounds, adjacency
-        self.max_records_per_person, self.ledger, self.random_state = max_records_per_person, ledger, random_state
+        self.max_records_per_person, self.ledger, self.random_state, self.verbose = max_records_per_person, ledger, random_state, verbose
 
-# %% ../nbs/36_prepare.ipynb #c011
+# %% ../nbs/36_prepare.ipynb #c013
 def _fit_scaler(self:PrivateScaler,
-    X,      # records (n, d); data units
+    X,      # records (n, d): array, frame, sparse, Dask, or a path of Parquet; data units
     y=None, # ignored
 ):          # the fitted transformer
     "Release tight bounds of every column."
-    table, names, outer = _check_public(self, X, self.outer_bounds, "outer_bounds")
+    records, outer = _check_public(self, X, self.outer_bounds, "outer_bounds")
     pure = check_budget(self.epsilon, self.delta)[1] == 0
     _check_noise(self, 2.**-44*outer.d, pure)
     release = self._open("PrivateScaler", proof="36_prepare#sec-prepare-scaling", public={"outer_bounds": [outer.lo, outer.hi], "n_features": outer.d})
     share = Share(epsilon=release.epsilon) if pure else Share(mu=release.mu)
-    bounds = private_bounds(table, outer, share, release.queries)
+    bounds = private_bounds(records, outer, share, release.queries)
     self.claim_ = release.close(("bounds_",), ("transform",), ("records are within the outer bounds, or may be clipped to them",))
     self.bounds_ = bounds
-    _keep_names(self, names, outer.d)
+    _keep_names(self, records.names, outer.d)
     return self
 PrivateScaler.fit = _fit_scaler
 
-# %% ../nbs/36_prepare.ipynb #c012
+# %% ../nbs/36_prepare.ipynb #c014
 def _scale(self:PrivateScaler,
-    X, # records (m, d); data units
-):     # records (m, d); in [-1, 1]
+    X, # records (m, d), as in `fit`; data units
+):     # records (m, d); in [-1, 1]; a Dask array if X is with Dask
     "Records in units of the released bounds, clipped to them. Local: nothing is released."
-    return box_scale(_later_table(self, X), self.bounds_)
+    check_is_fitted(self)
+    return _map_records(self, X, partial(box_scale, box=self.bounds_), self.n_features_in_)
 PrivateScaler.transform = _scale
 
-# %% ../nbs/36_prepare.ipynb #c013
+# %% ../nbs/36_prepare.ipynb #c015
 def _unscale(self:PrivateScaler,
     X, # points (m, d) in [-1, 1], such as released centers
 ):     # points (m, d); data units
@@ -111,41 +129,43 @@ def _unscale(self:PrivateScaler,
     return box_unscale(as_table(X, d=self.n_features_in_)[0], self.bounds_)
 PrivateScaler.inverse_transform = _unscale
 
-# %% ../nbs/36_prepare.ipynb #c018
+# %% ../nbs/36_prepare.ipynb #c020
 K = 2**14   # integers per radius; public
 
-def _integers(points, center, radius):
-    "Blocks of records (m, d + 1) as integers held in floats: K/2, then the residual shortened to norm K."
-    cells = snap_centers(center[None], points.unit)
-    dist2 = nearest(points, cells)[1]
-    for s in blocks(len(points.q), 4*points.q.shape[1] + 4):
-        shorten = K/np.maximum(max(1, radius/points.unit), np.sqrt(dist2[s]))*(1 - 2.**-50)
-        w = np.trunc((points.q[s].astype(float) - cells[0])*shorten[:, None])
-        yield np.c_[np.full(len(w), K/2), w]
+def _integers(q, center, radius, unit):
+    "A block (m, d + 1) as integers held in floats: K/2, then the residual shortened to norm K."
+    v = q - center                                          # exact, and so is its squared length
+    shorten = K/np.maximum(max(1, radius/unit), np.sqrt(np.einsum("ij,ij->i", v, v)))*(1 - 2.**-50)
+    return np.c_[np.full(len(v), K/2), np.trunc(v*shorten[:, None])]
 
-# %% ../nbs/36_prepare.ipynb #c019
+# %% ../nbs/36_prepare.ipynb #c021
+def _moment_step(q, memo, **ball):
+    "Exact second moments of a block."
+    a = _integers(q, **ball)
+    return ((a.T @ a).astype(np.int64),)
+
+# %% ../nbs/36_prepare.ipynb #c022
 @dataclass(frozen=True, eq=False)
 class Moments:
     "Noisy second moments of records in a released ball."
     matrix: np.ndarray  # (d + 1, d + 1), symmetric; units of the squared radius; corner: a quarter of the count
     std: float          # noise of an entry on the diagonal; off it, smaller by sqrt(2)
 
-# %% ../nbs/36_prepare.ipynb #c020
+# %% ../nbs/36_prepare.ipynb #c023
 def second_moments(
-    points:GridPoints,     # records (n, d)
+    points,                # records (n, d), GridPoints or GridRecords
     center:np.ndarray,     # public or released; (d,); box units
     radius:float,          # public or released; box units; > 0
     mu:float,              # Gaussian DP of this query
     queries:NoisyQueries,  # the door to private data
 )->Moments:                # noisy count, sums and second moments at once
     "Second moments of the records in a ball, with a constant in front: mu-GDP under add-remove (@eq-prepare-sensitivity)."
-    d, sensitivity = points.q.shape[1], 1.25*K**2
-    exact = np.zeros((d + 1, d + 1), np.int64)
-    for a in _integers(points, center, radius): exact += (a.T @ a).astype(np.int64)
+    sensitivity, unit = 1.25*K**2, points.unit
+    exact = points.total(partial(_moment_step, center=snap_centers(center, unit), radius=radius, unit=unit))[0]
     noisy = queries.gaussian(exact, sensitivity/mu, sensitivity, label="second moments")
     return Moments((noisy + noisy.T)/2/K**2, 1.25/mu)
 
-# %% ../nbs/36_prepare.ipynb #c023
+# %% ../nbs/36_prepare.ipynb #c026
 @dataclass(frozen=True, eq=False)
 class PCARelease:
     "Released center, radius and principal directions of records in the box."
@@ -156,7 +176,7 @@ class PCARelease:
     noise_edge: float       # largest variance that noise alone would show; box units squared
     n_records: float        # noisy number of records; at least 1
 
-# %% ../nbs/36_prepare.ipynb #c025
+# %% ../nbs/36_prepare.ipynb #c028
 def read_components(
     moments:Moments,   # from `second_moments`
     center:np.ndarray, # of the ball (d,); box units
@@ -171,9 +191,9 @@ def read_components(
     edge = 2*moments.std/math.sqrt(2)*math.sqrt(d)/n
     return PCARelease(np.clip(center + radius*mean, -1, 1), radius, vectors[:, ::-1].T, values[::-1]*radius**2, edge*radius**2, n)
 
-# %% ../nbs/36_prepare.ipynb #c026
+# %% ../nbs/36_prepare.ipynb #c029
 def private_pca(
-    points:GridPoints,     # records (n, d)
+    points,                # records (n, d), GridPoints or GridRecords
     mu:float,              # Gaussian DP of all queries
     queries:NoisyQueries,  # the door to private data
 )->PCARelease:             # center, radius, directions
@@ -182,7 +202,7 @@ def private_pca(
     moments = second_moments(points, ball.center, ball.radius, mu*math.sqrt(.8), queries)
     return read_components(moments, ball.center, ball.radius)
 
-# %% ../nbs/36_prepare.ipynb #c031
+# %% ../nbs/36_prepare.ipynb #c034
 class PrivatePCA(ClassNamePrefixFeaturesOutMixin, _RecordMap):
     "Principal components under (epsilon, delta); transforms into [-1, 1]^k."
     def __init__(self,
@@ -195,13 +215,14 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, _RecordMap):
         max_records_per_person=1,   # records of one person that are protected together
         ledger=None,                # Ledger that caps several releases
         random_state=None,          # None: operating-system entropy; a seed is recorded in the claim
+        verbose=0,                  # 1 prints when the release opens and closes, 2 also every answer asked; public facts only
     ):
         self.n_components, self.epsilon, self.delta, self.bounds, self.adjacency = n_components, epsilon, delta, bounds, adjacency
-        self.max_records_per_person, self.ledger, self.random_state = max_records_per_person, ledger, random_state
+        self.max_records_per_person, self.ledger, self.random_state, self.verbose = max_records_per_person, ledger, random_state, verbose
     @property
     def _n_features_out(self): return len(self.components_)
 
-# %% ../nbs/36_prepare.ipynb #c032
+# %% ../nbs/36_prepare.ipynb #c035
 MAX_FEATURES = 2000   # public cap: the moments are a matrix
 
 def _check_components(model, d):
@@ -209,37 +230,44 @@ def _check_components(model, d):
     if isinstance(model.n_components, str): return check_choice("n_components", model.n_components, ("auto",))
     return check_number("n_components", model.n_components, 1, d, integer=True)
 
-# %% ../nbs/36_prepare.ipynb #c033
+# %% ../nbs/36_prepare.ipynb #c036
 def _fit_pca(self:PrivatePCA,
-    X,      # records (n, d); data units
+    X,      # records (n, d): array, frame, sparse, Dask, or a path of Parquet; data units
     y=None, # ignored
 ):          # the fitted transformer
     "Release center, radius, directions and their variances."
-    table, names, box = _check_public(self, X, self.bounds, "bounds")
+    records, box = _check_public(self, X, self.bounds, "bounds")
     if box.d > MAX_FEATURES: raise ValueError(f"X has {box.d} features: at most {MAX_FEATURES}")
     k = _check_components(self, box.d)
     _check_noise(self, max(2.**-19, 2.**-22*math.sqrt(box.d)))
     release = self._open("PrivatePCA", proof="36_prepare#sec-prepare-proof", public={"bounds": [box.lo, box.hi], "n_features": box.d, "n_components": k})
-    out = private_pca(snap(box_scale(table, box)), release.mu, release.queries)
+    out = private_pca(on_grid(records, box), release.mu, release.queries)
     k = max(1, int((out.variances > out.noise_edge).sum())) if k == "auto" else k
     self.claim_ = release.close(("center_", "radius_", "components_", "explained_variance_", "noise_edge_", "n_records_"), ("transform",), ("records are within the public bounds, or may be clipped to them",))
     self.bounds_, self.center_, self.radius_, self.n_records_ = box, box_unscale(out.center, box), out.radius, out.n_records
     self.components_, self.explained_variance_, self.noise_edge_ = out.components[:k], out.variances[:k], out.noise_edge
-    _keep_names(self, names, box.d)
+    _keep_names(self, records.names, box.d)
     return self
 PrivatePCA.fit = _fit_pca
 
-# %% ../nbs/36_prepare.ipynb #c034
+# %% ../nbs/36_prepare.ipynb #c037
+def _coordinates(A, box, center, components, radius):
+    "A block along the directions (m, k), in units of the radius; each record by itself, bit by bit."
+    P = np.zeros((len(A), len(components)))
+    for z, c, v in zip(box_scale(A, box).T, center, components.T): P += (z - c)[:, None]*v
+    return np.clip(P/radius, -1, 1)
+
+# %% ../nbs/36_prepare.ipynb #c038
 def _project(self:PrivatePCA,
-    X, # records (m, d); data units
-):     # records (m, k); in [-1, 1]
+    X, # records (m, d), as in `fit`; data units
+):     # records (m, k); in [-1, 1]; a Dask array if X is with Dask
     "Coordinates along the released directions, in units of the released radius, clipped. Local: nothing is released."
-    table = _later_table(self, X)
-    P = (box_scale(table, self.bounds_) - box_scale(self.center_[None], self.bounds_)) @ self.components_.T
-    return np.clip(P/self.radius_, -1, 1)
+    check_is_fitted(self)
+    step = partial(_coordinates, box=self.bounds_, center=box_scale(self.center_, self.bounds_), components=self.components_, radius=self.radius_)
+    return _map_records(self, X, step, len(self.components_))
 PrivatePCA.transform = _project
 
-# %% ../nbs/36_prepare.ipynb #c035
+# %% ../nbs/36_prepare.ipynb #c039
 def _lift(self:PrivatePCA,
     X, # points (m, k) in [-1, 1], such as released centers
 ):     # points (m, d); data units
@@ -249,7 +277,7 @@ def _lift(self:PrivatePCA,
     return box_unscale(Z, self.bounds_)
 PrivatePCA.inverse_transform = _lift
 
-# %% ../nbs/36_prepare.ipynb #c038
+# %% ../nbs/36_prepare.ipynb #c049
 def pipeline_cost(
     pipeline, # fitted scikit-learn Pipeline; steps without a claim cost nothing only if they read no data in fit
 )->Composition:
@@ -258,7 +286,7 @@ def pipeline_cost(
     if len({(c.adjacency, c.protects) for c in claims}) > 1: raise ValueError("pipeline: the claims are for different adjacency relations, they do not add up")
     return compose(event for claim in claims for event in claim.events)
 
-# %% ../nbs/36_prepare.ipynb #c041
+# %% ../nbs/36_prepare.ipynb #c052
 def audit_case(
     mechanism:str="pca",  # "pca" or "scaler"
 ):                        # an AuditCase for `dplit.refute.run_suite`
@@ -276,7 +304,7 @@ def audit_case(
     mutants = {"noise/√2": weak_run(run), "releases n": lambda data, rng: (run(data, rng), len(data))} | ({"no clipping": unclipped} if mechanism == "pca" else {})
     return AuditCase(f"private {mechanism}", run, pairs, mu=.5, mutants=mutants, law_runs=40)
 
-# %% ../nbs/36_prepare.ipynb #c042
+# %% ../nbs/36_prepare.ipynb #c053
 class _Unclipped(NoisyQueries):
     "A mutant: second moments of records that were not shortened."
     def __init__(self, rng, data):
