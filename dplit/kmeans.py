@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtr
 from .noise import NoisyQueries
 from .points import Cells, GridPoints, coarse_grid, snap, snap_centers
-from .kmeans_tuning import KMeansTuning
+from .kmeans_tuning import KMeansTuning, most_candidates
 from .seeding import ball_candidates, noisy_counts, resample, spread_points, vote, weighted_kmeans
 
 # %% ../nbs/22_kmeans.ipynb #c010
@@ -136,9 +136,9 @@ def vote_stage(
 )->tuple:                      # candidates (m, d), box units; their noisy votes (m,), small ones zeroed
     "Public candidates in the ball and how many records are nearest to each: mu-GDP under add-remove."
     t, m, grid = tuning, _part(mu, 1/tuning.vote_rounds), coarse_grid(ball.center, ball.radius, points.unit)
-    low, high, cap = t.candidates
+    low, high, _ = t.candidates
     if plenty(ball.n, points.d, k, mu, t): high = max(low, high//2)
-    size = int(min(np.clip(ball.n*m/t.votes_per_sd, low*k, high*k), max(cap, k))); x = ball_candidates(size, ball.center, t.vote_reach*ball.radius, gen)
+    size = int(min(np.clip(ball.n*m/t.votes_per_sd, low*k, high*k), most_candidates(t, k, points.d))); x = ball_candidates(size, ball.center, t.vote_reach*ball.radius, gen)
     votes, sd = vote(points, x, m, queries, grid)
     for _ in range(t.vote_rounds - 1):
         x = resample(x, votes, sd, size, gen, t.win, t.jitter)

@@ -69,30 +69,30 @@ def _pairs(dims, rng, wild=True, step=1):
     front = [(spread, np.insert(spread, 0, row, 0)) for row in (np.ones(2), spread[5])]
     return [(tight, far), *front, *(p for d in dims for p in adversarial_pairs(d, rng, wild=wild)[::step])]
 
-# %% ../nbs/24_kmeans_estimator_audit.ipynb #c017
+# %% ../nbs/24_kmeans_estimator_audit.ipynb #c019
 def _released(model):
     "All public attributes that a fit leaves, the claim's events included."
     return {name: value for name, value in vars(model).items() if name.endswith("_") and name != "claim_"} | {"events": model.claim_.events}
 
-# %% ../nbs/24_kmeans_estimator_audit.ipynb #c018
+# %% ../nbs/24_kmeans_estimator_audit.ipynb #c020
 def _estimator_run(data, rng, delta=1e-6, **kw):
     "A fit that buys bounds and the number of clusters."
     how = dict(n_clusters=(2, 3), bounds="private", outer_bounds=(-2, 2)) | kw
     return _released(KMeans(**how, epsilon=1., delta=delta, random_state=rng).fit(data))
 
-# %% ../nbs/24_kmeans_estimator_audit.ipynb #c019
+# %% ../nbs/24_kmeans_estimator_audit.ipynb #c021
 def _own_bounds(data, rng, delta=1e-6):
     "Bounds read from the data."
     low, high = np.nanmin(data, 0, initial=-1e-9), np.nanmax(data, 0, initial=1e-9)
     return _estimator_run(data, rng, delta, n_clusters=2, bounds=Box(low, high), outer_bounds=None)
 
-# %% ../nbs/24_kmeans_estimator_audit.ipynb #c020
+# %% ../nbs/24_kmeans_estimator_audit.ipynb #c022
 def _free_purchase(data, rng, delta=1e-6):
     "Buys k with a release of its own and then fits with the whole budget, as if nothing had been bought."
     bought = _estimator_run(data, rng, delta)
     return bought, _estimator_run(data, rng, delta, n_clusters=bought["n_clusters_"], bounds=bought["bounds_"], outer_bounds=None)
 
-# %% ../nbs/24_kmeans_estimator_audit.ipynb #c021
+# %% ../nbs/24_kmeans_estimator_audit.ipynb #c023
 def audit_case(
     mechanism:str="core",   # "core", "estimator" or "pure estimator"
 ):                          # an AuditCase for `dplit.refute.run_suite`

@@ -20,7 +20,7 @@ from .kmeans import KMeansRelease, low_signal, private_kmeans, radius_doubt
 from .kmeans_help import Share, candidate_solutions, choose_clusters, private_bounds
 from .kmeans_published import dplloyd, predpk
 from .kmeans_pure import PureTuning, pure_kmeans
-from .kmeans_tuning import KMeansTuning, least_mu
+from .kmeans_tuning import MAX_CENTER_NUMBERS, KMeansTuning, least_mu
 from .plots import COLORS, axes, noise_ellipse
 from .points import GridPoints, as_box, as_records, as_table, blocks, box_scale, box_unscale, grid_bits, nearest, nonprivate_cost, on_grid, snap, snap_centers
 from .privacy import Event, check_budget, check_choice, check_number, mu_from_budget
@@ -140,6 +140,7 @@ def _check_public(model, X):
     bounds = model.outer_bounds if bought else model.bounds
     if bounds is None: as_box(None, 1)
     records = as_records(X, bounds); box = as_box(bounds, records.d)
+    if ks[-1]*box.d > MAX_CENTER_NUMBERS: raise ValueError(f"n_clusters={model.n_clusters!r}: {ks[-1]} centers of {box.d} features are {ks[-1]*box.d} numbers, must be at most {MAX_CENTER_NUMBERS}")
     _check_noise(model, method, box.d, tuning, len(ks) > 1, bought)
     if method.in_memory and not hasattr(records, "table"): raise ValueError(f"X: method {name!r} needs all records in memory; got {records!r}")
     if model.adjacency == "replace-one": _warn_few(int(records.total(_rows)[0]), box.d, ks[0], method, _unit_budget(model, method))   # n is public here
@@ -162,10 +163,11 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
         tuning=None,                # KMeansTuning or PureTuning; None: the public defaults
         outer_bounds=None,          # with bounds="private": public (lo, hi) that surely hold the data
         n_jobs=None,                # threads over blocks of a table in memory; None: 1; -1: all processors
+        verbose=0,                  # 1 prints when the release opens and closes, 2 also every answer asked; public facts only
     ):
         self.n_clusters, self.epsilon, self.delta, self.bounds, self.adjacency = n_clusters, epsilon, delta, bounds, adjacency
         self.max_records_per_person, self.ledger, self.random_state = max_records_per_person, ledger, random_state
-        self.method, self.tuning, self.outer_bounds, self.n_jobs = method, tuning, outer_bounds, n_jobs
+        self.method, self.tuning, self.outer_bounds, self.n_jobs, self.verbose = method, tuning, outer_bounds, n_jobs, verbose
     @property
     def _n_features_out(self): return self.n_clusters_
     def __sklearn_tags__(self):
@@ -197,7 +199,7 @@ def _run(records, box, ks, method, release, tuning, bought, jobs):
 
 # %% ../nbs/24_kmeans_estimator.ipynb #c025
 def _fit(self:KMeans,
-    X,        # records (n, d): array, frame, sparse, Dask, or a path of Parquet; data units; clipped to the bounds
+    X,        # records (n, d): array, frame, sparse, Dask, Arrow, or a path of Parquet; data units; clipped to the bounds
     y=None,   # not used
 ):            # the fitted estimator
     "Release centers, sizes and their noise; the records are read through noisy queries only."

@@ -12,11 +12,17 @@ from functools import partial
 import numpy as np
 from scipy.special import erf, log_ndtr, ndtr, ndtri
 from .noise import NoisyQueries
-from .points import Box, GridPoints, Records, as_records, blocks, box_scale, snap_centers
+from .points import Box, GridPoints, Records, as_records, blocks, box_scale, snap, snap_centers
 from .privacy import check_number
 from .seeding import weighted_kmeans
 
 # %% ../nbs/23_kmeans_help.ipynb #c006
+def _choice_epsilon(mu):
+    "Pure epsilon of one exponential-mechanism choice that is mu-GDP, and within mu^2/2 as zCDP; at most 699, beyond which nothing more is bought."
+    m = mu/2; exact = math.log1p(erf(m/math.sqrt(2))/ndtr(-m)) if m < 1 else log_ndtr(m) - log_ndtr(-m)
+    return float(min(exact, mu, 699.))*(1 - 1e-9)
+
+# %% ../nbs/23_kmeans_help.ipynb #c007
 @dataclass(frozen=True)
 class Share:
     "A budget for one record: Gaussian (mu) or pure (epsilon), exactly one of them."
@@ -31,11 +37,9 @@ class Share:
         return Share(mu=self.mu*math.sqrt(share)) if self.epsilon is None else Share(epsilon=self.epsilon*share*(1 - 2.**-48))
     @property
     def one_choice(self):   # pure epsilon of one exponential-mechanism choice within this budget
-        if self.epsilon is not None: return self.epsilon
-        m = self.mu/2; exact = math.log1p(erf(m/math.sqrt(2))/ndtr(-m)) if m < 1 else log_ndtr(m) - log_ndtr(-m)
-        return float(min(exact, self.mu, 699.))*(1 - 1e-9)     # at most mu, so that zCDP's rho is covered too; beyond 699 nothing more is bought
+        return _choice_epsilon(self.mu) if self.epsilon is None else self.epsilon
 
-# %% ../nbs/23_kmeans_help.ipynb #c009
+# %% ../nbs/23_kmeans_help.ipynb #c010
 def _bin_step(A, box, bins):
     "Counts of a block per feature and bin (d, bins)."
     n, d = A.shape; counts = np.zeros((d, bins), np.int64)
@@ -44,7 +48,7 @@ def _bin_step(A, box, bins):
         counts += np.bincount(cell[~np.isnan(A[s])], minlength=d*bins).reshape(d, bins)
     return (counts,)
 
-# %% ../nbs/23_kmeans_help.ipynb #c010
+# %% ../nbs/23_kmeans_help.ipynb #c011
 def bin_counts(
     X,               # records (n, d), array or Records; data units; any values
     box:Box,         # public or released box with d features
@@ -53,7 +57,7 @@ def bin_counts(
     "Exact counts per feature and bin; a missing value is in no bin. Private: goes only into a noisy query."
     return (X if isinstance(X, Records) else as_records(X)).total(partial(_bin_step, box=box, bins=bins))[0]
 
-# %% ../nbs/23_kmeans_help.ipynb #c011
+# %% ../nbs/23_kmeans_help.ipynb #c012
 def _noisy_bins(counts, share, queries):
     "Noisy counts of one round, and the noise's upper tail as a function of a false-alarm rate."
     d = len(counts)
@@ -61,7 +65,7 @@ def _noisy_bins(counts, share, queries):
     scale = d/share.epsilon*(1 + 2.**-50)
     return queries.laplace(counts, scale, d, label="bins"), lambda p: scale*math.log(.5/p)
 
-# %% ../nbs/23_kmeans_help.ipynb #c012
+# %% ../nbs/23_kmeans_help.ipynb #c014
 def _tighten(box, believed):
     "The box around the believed bins (d, b), one bin wider on either side; unchanged where none is believed."
     lo, hi, bins = box.lo.copy(), box.hi.copy(), believed.shape[1]
@@ -71,7 +75,7 @@ def _tighten(box, believed):
         if new[1]/2 - new[0]/2 > 0: lo[j], hi[j] = new          # never an empty box, whatever the rounding
     return Box(lo, hi)
 
-# %% ../nbs/23_kmeans_help.ipynb #c013
+# %% ../nbs/23_kmeans_help.ipynb #c016
 def private_bounds(
     X,                       # records (n, d), array or Records; data units; any values
     outer:Box,               # public box that surely holds the data; data units
@@ -88,7 +92,7 @@ def private_bounds(
         box = _tighten(box, noisy > tail(rate))
     return box
 
-# %% ../nbs/23_kmeans_help.ipynb #c021
+# %% ../nbs/23_kmeans_help.ipynb #c024
 def candidate_solutions(
     summary,                   # released points (m, d), box units, and their noisy weights (m,)
     k_values,                  # numbers of clusters to try; >= 2
@@ -100,21 +104,25 @@ def candidate_solutions(
     for k in sorted(int(k) for k in k_values if k <= len(points)):
         c = np.clip(weighted_kmeans(points, weights, k, gen), -1, 1)
         cell = np.concatenate([((points[s, None] - c)**2).sum(2).argmin(1) for s in blocks(len(points), c.size)])
-        if not out or np.bincount(cell, weights, k).min() >= least*weights.sum()/k: out[k] = c
+        if not out or _likely(cell, weights, k, least): out[k] = c
     return out
 
-# %% ../nbs/23_kmeans_help.ipynb #c022
+# %% ../nbs/23_kmeans_help.ipynb #c025
+def _separations(x, c):
+    "floor(2^20 s) of each record, grid steps (m,)."
+    a, b = np.partition((c*c).sum(1) - 2*x @ c.T + (x*x).sum(1)[:, None], 1, axis=1)[:, :2].T     # exact integers
+    return np.floor(2.**20*(1 - np.sqrt(a/np.maximum(b, 1)))).astype(np.int64)
+
 def _separation_step(q, memo, solutions):
     "Scores of a block for each solution."
-    scores = np.zeros(len(solutions), np.int64)
-    for i, c in enumerate(solutions):
-        for s in blocks(len(q), len(c) + q.shape[1]):
-            x = q[s].astype(np.float64)
-            a, b = np.partition((c*c).sum(1) - 2*x @ c.T + (x*x).sum(1)[:, None], 1, axis=1)[:, :2].T     # exact integers
-            scores[i] += np.floor(2.**20*(1 - np.sqrt(a/np.maximum(b, 1)))).astype(np.int64).sum()
-    return (scores,)
+    return (np.array([sum((_separations(q[s].astype(np.float64), c).sum() for s in blocks(len(q), len(c) + q.shape[1])), np.int64(0)) for c in solutions]),)
 
-# %% ../nbs/23_kmeans_help.ipynb #c023
+# %% ../nbs/23_kmeans_help.ipynb #c028
+def _likely(cell, weights, k, least):
+    "Has every cluster its part of the weight? Post-processing."
+    return np.bincount(cell, weights, k).min() >= least*weights.sum()/k
+
+# %% ../nbs/23_kmeans_help.ipynb #c030
 def separation_scores(
     points:GridPoints,   # records (n, d)
     solutions,           # released solutions, each (k, d), k >= 2; box units
@@ -122,7 +130,7 @@ def separation_scores(
     "Sums of simplified silhouettes. Private: goes only into a noisy choice."
     return points.total(partial(_separation_step, solutions=[snap_centers(c, points.unit) for c in solutions]))[0]
 
-# %% ../nbs/23_kmeans_help.ipynb #c024
+# %% ../nbs/23_kmeans_help.ipynb #c031
 def choose_clusters(
     points:GridPoints,         # records (n, d)
     solutions:dict,            # k -> released centers (k, d), from `candidate_solutions`
@@ -133,19 +141,23 @@ def choose_clusters(
     ks = list(solutions)
     return ks[queries.choose(separation_scores(points, list(solutions.values())), share.one_choice, 2.**20, "number of clusters")]
 
-# %% ../nbs/23_kmeans_help.ipynb #c032
+# %% ../nbs/23_kmeans_help.ipynb #c039
+def _audit_run(mechanism):
+    "A run of one of the two purchases: data, noise source -> release."
+    fixed = lambda d: {k: np.linspace(-.8, .8, k)[:, None]*np.ones(d) for k in (2, 3, 4)}
+    return {"bounds": lambda data, rng: private_bounds(data, Box(-3*np.ones(data.shape[1]), 3), Share(mu=.5), NoisyQueries(rng), bins=16),
+            "clusters": lambda data, rng: choose_clusters(snap(data), fixed(data.shape[1]), Share(epsilon=.5), NoisyQueries(rng))}[mechanism]
+
+# %% ../nbs/23_kmeans_help.ipynb #c040
 def audit_case(
     mechanism:str="bounds",   # "bounds" or "clusters"
 ):                            # an AuditCase for `dplit.refute.run_suite`
     "How to audit this notebook's mechanisms, and the mutants that must be caught."
     from dplit.audit import adversarial_pairs
-    from dplit.points import snap
     from dplit.refute import AuditCase, weak_run
-    pairs = [p for d in (1, 3) for p in adversarial_pairs(d, np.random.default_rng(d), wild=mechanism == "bounds")]
-    fixed = lambda d: {k: np.linspace(-.8, .8, k)[:, None]*np.ones(d) for k in (2, 3, 4)}
-    runs = {"bounds": lambda data, rng: private_bounds(data, Box(-3*np.ones(data.shape[1]), 3), Share(mu=.5), NoisyQueries(rng), bins=16),
-            "clusters": lambda data, rng: choose_clusters(snap(data), fixed(data.shape[1]), Share(epsilon=.5), NoisyQueries(rng))}
-    run, claim = runs[mechanism], dict(mu=.5) if mechanism == "bounds" else dict(epsilon=.5)
+    group = np.full((16, 1), -.6); tell = [(group, np.vstack([group, [[0.]]]))] if mechanism == "clusters" else []      # odds that show a wrong epsilon
+    pairs = tell + [p for d in (1, 3) for p in adversarial_pairs(d, np.random.default_rng(d), wild=mechanism == "bounds")]
+    run, claim = _audit_run(mechanism), dict(mu=.5) if mechanism == "bounds" else dict(epsilon=.5)
     leaky = lambda data, rng: (run(data, rng), len(data))
     mutants = {"releases n": leaky} | ({"noise/√2": weak_run(run)} if mechanism == "bounds" else {"epsilon*4": weak_run(run, .25)})
     return AuditCase(f"k-means {mechanism}", run, pairs[:60], **claim, mutants=mutants, law_runs=30 if mechanism == "bounds" else 1500)

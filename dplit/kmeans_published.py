@@ -99,6 +99,12 @@ def back_loaded_budget(
 ALLOCATIONS = {"uniform": uniform_budget, "halving": halving_budget, "predpk": predpk_budget, "back-loaded": back_loaded_budget}
 
 # %% ../nbs/21_kmeans_published.ipynb #c033
+def _laplace_scales(d, count_weight, epsilon):
+    "Laplace scales of sums and of counts that together cost at most epsilon."
+    each = (d + count_weight)/epsilon*(1 + 2.**-49)                           # rounding never costs budget
+    return each, each/count_weight
+
+# %% ../nbs/21_kmeans_published.ipynb #c035
 def laplace_round(
     points:GridPoints,         # records (n, d)
     centers:np.ndarray,        # public or released centers (k, d); box units
@@ -109,12 +115,12 @@ def laplace_round(
 )->tuple:                      # centers (k, d), box units; counts (k,); Laplace scales of sums and counts
     "One Lloyd step from Laplace-noised sums and counts: epsilon-DP under add-remove."
     k, d = centers.shape; cells = Cells(points, snap_centers(centers, points.unit))
-    each = (d + count_weight)/epsilon*(1 + 2.**-49)                           # rounding never costs budget
-    sums = queries.laplace(cells.sums(), each, d, points.unit, "sums")
-    counts = queries.laplace(cells.counts()[0], each/count_weight, 1., label="counts")
-    return np.clip(sums/np.maximum(counts, floor)[:, None], -1, 1), counts, each, each/count_weight
+    for_sums, for_counts = _laplace_scales(d, count_weight, epsilon)
+    sums = queries.laplace(cells.sums(), for_sums, d, points.unit, "sums")
+    counts = queries.laplace(cells.counts()[0], for_counts, 1., label="counts")
+    return np.clip(sums/np.maximum(counts, floor)[:, None], -1, 1), counts, for_sums, for_counts
 
-# %% ../nbs/21_kmeans_published.ipynb #c038
+# %% ../nbs/21_kmeans_published.ipynb #c040
 @dataclass(frozen=True, eq=False)
 class LloydRelease:
     "What a noisy Lloyd run releases; the guarantee covers it if it covers the start."
@@ -125,7 +131,13 @@ class LloydRelease:
     budgets: np.ndarray      # budget of each round (T,)
     path: list=field(default_factory=list, repr=False)   # centers after 0, 1, ..., T rounds
 
-# %% ../nbs/21_kmeans_published.ipynb #c039
+# %% ../nbs/21_kmeans_published.ipynb #c041
+def _averaged(rounds, floor):
+    "Precision-weighted mean of the centers of some rounds (k, d), and its noise (k,). Post-processing."
+    precision = np.array([math.sqrt(2)*s/np.maximum(counts, floor) for _, counts, s, _ in rounds])**-2.
+    return (precision[:, :, None]*np.array([c for c, *_ in rounds])).sum(0)/precision.sum(0)[:, None], precision.sum(0)**-.5
+
+# %% ../nbs/21_kmeans_published.ipynb #c043
 def laplace_lloyd(
     points:GridPoints,         # records (n, d)
     centers:np.ndarray,        # start (k, d); box units
@@ -139,12 +151,16 @@ def laplace_lloyd(
     path, rounds, average = [np.asarray(centers, float)], [], check_number("average", average, 1, integer=True)
     for e in budgets:
         rounds.append(laplace_round(points, path[-1], float(e), queries, count_weight, floor)); path.append(rounds[-1][0])
-    last = rounds[-min(average, len(rounds)):]
-    noise = np.array([math.sqrt(2)*s/np.maximum(counts, floor) for _, counts, s, _ in last]); precision = noise**-2.
-    mean = (precision[:, :, None]*np.array([c for c, *_ in last])).sum(0)/precision.sum(0)[:, None]
-    return LloydRelease(mean, precision.sum(0)**-.5, rounds[-1][1], math.sqrt(2)*rounds[-1][3], np.asarray(budgets, float), path)
+    mean, noise = _averaged(rounds[-min(average, len(rounds)):], floor)
+    return LloydRelease(mean, noise, rounds[-1][1], math.sqrt(2)*rounds[-1][3], np.asarray(budgets, float), path)
 
-# %% ../nbs/21_kmeans_published.ipynb #c042
+# %% ../nbs/21_kmeans_published.ipynb #c046
+def _raw_starts(Z, k, reach, normalizer):
+    "PREK's starts (k, d); with fewer records than clusters the records and zeros, which is not in the print. NOT private."
+    if len(Z) < k: return np.vstack([Z, np.zeros((k - len(Z), Z.shape[1]))])
+    return nonprivate_prek_starts(Z, k, reach, normalizer)[0]
+
+# %% ../nbs/21_kmeans_published.ipynb #c048
 def predpk(
     Z:np.ndarray,              # records (n, d) in [-1, 1]; box units
     k:int,                     # number of clusters
@@ -158,12 +174,10 @@ def predpk(
 )->LloydRelease:
     "PREDPK-means (Guo et al. 2024, Algorithm 2). The claimed epsilon is BROKEN: starts are raw records, the allocation reads n."
     Z = np.asarray(Z, float); budget = ALLOCATIONS[check_choice("allocation", allocation, ALLOCATIONS)]
-    if len(Z) < k: starts = np.vstack([Z, np.zeros((k - len(Z), Z.shape[1]))])   # not in the print
-    else: starts, _ = nonprivate_prek_starts(Z, k, reach, normalizer)
     least = epsilon_min(max(len(Z), 1), Z.shape[1], k, rho)
-    return laplace_lloyd(snap(Z), starts, budget(epsilon, rounds, least), queries)
+    return laplace_lloyd(snap(Z), _raw_starts(Z, k, reach, normalizer), budget(epsilon, rounds, least), queries)
 
-# %% ../nbs/21_kmeans_published.ipynb #c058
+# %% ../nbs/21_kmeans_published.ipynb #c064
 def dplloyd(
     Z,                           # records (n, d) in [-1, 1], from `box_scale`, box units; or on the grid, from `on_grid`
     k:int,                       # number of clusters; public
@@ -180,14 +194,20 @@ def dplloyd(
     points = snap(Z); d, rho = points.d, check_number("rho", rho, 0, .5, low_open=True); budgets = ALLOCATIONS[check_choice("allocation", allocation, ALLOCATIONS)](epsilon, rounds, least)
     return laplace_lloyd(points, packing_starts(k, d, gen), budgets, queries, float(np.cbrt(4*d*rho**2)), average)
 
-# %% ../nbs/21_kmeans_published.ipynb #c061
+# %% ../nbs/21_kmeans_published.ipynb #c067
+def _tied_groups():
+    "Three groups of which the outer two are tied, and the same without one record of one of them."
+    table = np.repeat([[0.], [-.8], [.8]], [740, 700, 700], 0)
+    return table, np.delete(table, 740, 0)
+
+# %% ../nbs/21_kmeans_published.ipynb #c069
 def audit_case(
     mechanism:str="dplloyd",   # "dplloyd" (certified) or "predpk" (broken)
 ):                             # an AuditCase for `dplit.refute.run_suite`
     "How to audit this notebook's mechanisms, and what must be found."
     from dplit.audit import adversarial_pairs
     from dplit.refute import AuditCase, weak_run
-    table = np.repeat([[0.], [-.8], [.8]], [740, 700, 700], 0); tie = (table, np.delete(table, 740, 0))
+    tie = _tied_groups()
     if check_choice("mechanism", mechanism, ("dplloyd", "predpk")) == "predpk":
         run = lambda data, rng: predpk(data, 2, .5, NoisyQueries(rng)).centers
         return AuditCase("PREDPK-means", run, [tie], epsilon=.5, status="broken", score=np.mean, runs=(150, 3000))

@@ -11,29 +11,24 @@ import math
 from dataclasses import dataclass
 import numpy as np
 from .kmeans import Ball, KMeansRelease, believed_sizes, levels_below, run_stages, shrink
-from .kmeans_tuning import check_shares
+from .kmeans_tuning import _check_ranges, _check_tuples, _check_whole, _make_plain, check_shares, most_candidates
 from .noise import NoisyQueries
 from .points import Cells, GridPoints, coarse_grid, snap, snap_centers
 from .privacy import check_number
 from .seeding import ball_candidates, weighted_kmeans
 
-# %% ../nbs/23_kmeans_pure.ipynb #c006
+# %% ../nbs/23_kmeans_pure.ipynb #c007
 _RANGES = {"zoom_factor": (1.001, 10), "clip_factor": (1.001, 10), "zoom_out": (1e-6, 1 - 1e-6), "votes_per_sd": (1e-3, 1e6), "grid_per_sd": (1e-3, 1e6), "win": (0, 1e6), "over_cells": (1, 1000),
            "over_density": (0, 1e6), "lloyd_pace": (0, 1e6), "size_spread": (1e-3, 1e3), "reach": (.1, 100)}
 
+# %% ../nbs/23_kmeans_pure.ipynb #c008
 def _check_pure(t):
     "Every constant, so that none can fail after the budget is spent."
     check_shares("(zoom, votes, overseed, lloyd)", (t.zoom, t.votes, t.overseed, t.lloyd), 4)
     for name, count in (("zoom_split", 4), ("over_split", 2), ("lloyd_split", 2)): check_shares(name, getattr(t, name), count)
-    for name in ("zoom_levels", "clip_levels", "lloyd_rounds", "starts"): check_number(f"tuning: {name}", getattr(t, name), 1, 1000, integer=True)
-    for name, (low, high) in _RANGES.items(): check_number(f"tuning: {name}", getattr(t, name), low, high)
-    for name, count in (("candidates", 3), ("clip_out", 2)):
-        if not isinstance(getattr(t, name), tuple) or len(getattr(t, name)) != count: raise ValueError(f"tuning: {name}={getattr(t, name)!r}: must be a tuple of {count} numbers")
-    for v in t.clip_out: check_number("tuning: clip_out", v, 0, 1, True, True)
-    low, high, _ = [check_number("tuning: candidates", v, 1, 10**6, integer=True) for v in t.candidates]
-    check_number("tuning: candidates, at most per center", high, low)
+    _check_whole(t, ("zoom_levels", "clip_levels", "lloyd_rounds", "starts")); _check_ranges(t, _RANGES); _check_tuples(t)
 
-# %% ../nbs/23_kmeans_pure.ipynb #c007
+# %% ../nbs/23_kmeans_pure.ipynb #c009
 @dataclass(frozen=True)
 class PureTuning:
     "Public constants of the pure k-means; chosen on synthetic blobs."
@@ -58,9 +53,9 @@ class PureTuning:
     size_spread: float=.5                   # see `believed_sizes`
     reach: float=1.35                       # centers stay in a ball this much wider
     starts: int=8                           # k-means++ starts on the summary; costs nothing
-    def __post_init__(self): _check_pure(self)
+    def __post_init__(self): _make_plain(self); _check_pure(self)
 
-# %% ../nbs/23_kmeans_pure.ipynb #c010
+# %% ../nbs/23_kmeans_pure.ipynb #c012
 def shell_counts(
     cells:Cells,             # partition of the records
     radii,                   # increasing radii (m,); public or released; box units; may be empty
@@ -72,7 +67,7 @@ def shell_counts(
     exact = cells.shells(np.asarray(radii, float)/cells.points.unit)
     return queries.laplace(exact, 1/epsilon*(1 + 2.**-50), 1., label=label), math.sqrt(2)/epsilon
 
-# %% ../nbs/23_kmeans_pure.ipynb #c011
+# %% ../nbs/23_kmeans_pure.ipynb #c013
 def shell_radius(
     shells:np.ndarray,   # noisy counts (k, m+1)
     radii,               # the radii (m,); box units
@@ -83,7 +78,7 @@ def shell_radius(
     fits = np.flatnonzero(beyond <= outside)
     return float(radii[fits[0]]) if len(fits) else float(radii[-1])
 
-# %% ../nbs/23_kmeans_pure.ipynb #c012
+# %% ../nbs/23_kmeans_pure.ipynb #c014
 def laplace_sums(
     cells:Cells,             # partition of the records
     radius:float,            # clip radius; public or released; box units
@@ -95,7 +90,13 @@ def laplace_sums(
     unit = cells.points.unit; R = max(1, int(radius/unit)); l1 = math.sqrt(cells.points.d)*R*unit*(1 + 2.**-50)
     return queries.laplace(cells.sums(R), l1/epsilon*(1 + 2.**-50), l1, unit, label), math.sqrt(2)*l1/epsilon
 
-# %% ../nbs/23_kmeans_pure.ipynb #c016
+# %% ../nbs/23_kmeans_pure.ipynb #c018
+def _mean_step(cells, radius, n, epsilon, queries, label):
+    "The center moved by the noisy mean residual, shortened by its noise (1, d); box units: epsilon-DP."
+    total, sd = laplace_sums(cells, radius, epsilon, queries, label)
+    return np.clip(cells.plan.centers*cells.points.unit + shrink(total/n, np.array([sd/n]), cells.points.d - 2), -1, 1)
+
+# %% ../nbs/23_kmeans_pure.ipynb #c020
 def pure_zoom(
     points:GridPoints,       # records (n, d)
     k:int,                   # number of clusters
@@ -104,27 +105,30 @@ def pure_zoom(
     tuning:PureTuning,       # public constants
 )->Ball:                     # center, radius, noisy number of records
     "A ball that holds all but a few percent of the records: epsilon-DP under add-remove."
-    t, d, unit = tuning, points.d, points.unit
+    t, d = tuning, points.d
     for_sum, for_count, for_shells, for_sum2 = (epsilon*s for s in t.zoom_split)
     cells = Cells(points, np.zeros((1, d)))
     n = max(float(shell_counts(cells, [], for_count, queries, "zoom count")[0].sum()), 5.*k)
-    total, sd = laplace_sums(cells, math.sqrt(d), for_sum, queries, "zoom sum")
-    cells, radii = Cells(points, snap_centers(shrink(total/n, np.array([sd/n]), d - 2), unit)), levels_below(math.sqrt(d), t.zoom_factor, t.zoom_levels)
+    center = _mean_step(cells, math.sqrt(d), n, for_sum, queries, "zoom sum")
+    cells, radii = Cells(points, snap_centers(center, points.unit)), levels_below(math.sqrt(d), t.zoom_factor, t.zoom_levels)
     radius = shell_radius(shell_counts(cells, radii, for_shells, queries, "zoom shells")[0], radii, t.zoom_out*n)
-    total, sd = laplace_sums(cells, radius, for_sum2, queries, "zoom sum 2")
-    center = np.clip(cells.plan.centers*unit + shrink(total/n, np.array([sd/n]), d - 2), -1, 1)
-    return Ball(center[0], radius, n, t.reach)
+    return Ball(_mean_step(cells, radius, n, for_sum2, queries, "zoom sum 2")[0], radius, n, t.reach)
 
-# %% ../nbs/23_kmeans_pure.ipynb #c018
+# %% ../nbs/23_kmeans_pure.ipynb #c022
+def _square(side, d):
+    "Midpoints of a regular grid over [-1, 1]^d (side^d, d)."
+    axis = (2*np.arange(side) + 1)/side - 1
+    return np.stack(np.meshgrid(*[axis]*d), -1).reshape(-1, d)
+
+# %% ../nbs/23_kmeans_pure.ipynb #c023
 def _candidates(ball, k, per, t, gen):
     "Public candidates in the ball: a grid for d <= 2, else random."
     d, (low, high, cap) = len(ball.center), t.candidates
-    if d > 2: return ball_candidates(int(min(np.clip(per/t.votes_per_sd, low*k, high*k), max(cap, k))), ball.center, 1.1*ball.radius, gen)
+    if d > 2: return ball_candidates(int(min(np.clip(per/t.votes_per_sd, low*k, high*k), most_candidates(t, k, d))), ball.center, 1.1*ball.radius, gen)
     side = int(np.ceil(np.clip(per/t.grid_per_sd, low*k, max(cap, low*k))**(1/d)))
-    axis = (2*np.arange(side) + 1)/side - 1
-    return ball.center + 1.1*ball.radius*np.stack(np.meshgrid(*[axis]*d), -1).reshape(-1, d)
+    return ball.center + 1.1*ball.radius*_square(side, d)
 
-# %% ../nbs/23_kmeans_pure.ipynb #c019
+# %% ../nbs/23_kmeans_pure.ipynb #c025
 def pure_votes(
     points:GridPoints,         # records (n, d)
     ball:Ball,                 # from `pure_zoom`
@@ -139,7 +143,7 @@ def pure_votes(
     votes, sd = shell_counts(Cells(points, snap_centers(x, points.unit), coarse_grid(ball.center, ball.radius, points.unit)), [], epsilon, queries, "votes")
     return x, np.where(votes[:, 0] > tuning.win*sd, votes[:, 0], 0.)
 
-# %% ../nbs/23_kmeans_pure.ipynb #c022
+# %% ../nbs/23_kmeans_pure.ipynb #c028
 def _cell_step(points, x, ball, out, for_sums, for_shells, queries, label, t):
     "Shells, clip radius and sums of one partition: cells, noisy sums, their sd, noisy counts, their sd."
     radii, cells = levels_below(ball.radius, t.clip_factor, t.clip_levels), Cells(points, snap_centers(x, points.unit))
@@ -147,7 +151,12 @@ def _cell_step(points, x, ball, out, for_sums, for_shells, queries, label, t):
     S, sum_sd = laplace_sums(cells, shell_radius(H, radii, out*ball.n), for_sums, queries, f"{label} sums")
     return cells.plan.centers*points.unit, S, sum_sd, H.sum(1), sd*math.sqrt(H.shape[1])
 
-# %% ../nbs/23_kmeans_pure.ipynb #c023
+# %% ../nbs/23_kmeans_pure.ipynb #c029
+def _summary_size(n, k, d, epsilon, candidates, t):
+    "How many cells the stage's budget is worth; from released figures."
+    return int(min(np.clip(t.over_density*n*epsilon/d, k, t.over_cells*k), candidates))
+
+# %% ../nbs/23_kmeans_pure.ipynb #c031
 def pure_overseed(
     points:GridPoints,         # records (n, d)
     ball:Ball,                 # from `pure_zoom`
@@ -161,13 +170,12 @@ def pure_overseed(
 )->tuple:                      # summary points (m', d), box units; their noisy weights (m',)
     "A weighted summary of the data by up to 3k cells: epsilon-DP under add-remove."
     t = tuning; d = x.shape[1]; for_sums, for_shells = (epsilon*s for s in t.over_split)
-    size = int(min(np.clip(t.over_density*ball.n*epsilon/d, k, t.over_cells*k), len(x)))
-    x = ball.clip(weighted_kmeans(x, votes, size, gen, 2))
+    x = ball.clip(weighted_kmeans(x, votes, _summary_size(ball.n, k, d, epsilon, len(x), t), gen, 2))
     at, S, sum_sd, counts, sd = _cell_step(points, x, ball, t.clip_out[0], for_sums, for_shells, queries, "over", t)
     floor = np.maximum(counts, 2*sd)                                   # only for dividing
     return ball.clip(at + shrink(S/floor[:, None], sum_sd/floor, d)), np.where(counts > sd, counts, 0.)
 
-# %% ../nbs/23_kmeans_pure.ipynb #c026
+# %% ../nbs/23_kmeans_pure.ipynb #c034
 def pure_round(
     points:GridPoints,       # records (n, d)
     ball:Ball,               # from `pure_zoom`
@@ -183,7 +191,12 @@ def pure_round(
     size = believed_sizes([*history, (counts, sd)], ball.n/k, t.size_spread)
     return ball.clip(at + shrink(S/size[:, None], sum_sd/size, d)), sum_sd/size, counts, sd
 
-# %% ../nbs/23_kmeans_pure.ipynb #c028
+# %% ../nbs/23_kmeans_pure.ipynb #c037
+def _pure_rounds(n, k, d, epsilon, t):
+    "Number of refining rounds T for the stage's budget; from released figures."
+    return int(np.clip(t.lloyd_pace*epsilon*n/(d*k), 1, t.lloyd_rounds))
+
+# %% ../nbs/23_kmeans_pure.ipynb #c039
 def pure_kmeans(
     Z,                                  # records (n, d) in [-1, 1], from `box_scale`, box units; or on the grid, from `on_grid`
     n_clusters:int,                     # number of centers k; >= 1; public
@@ -198,15 +211,19 @@ def pure_kmeans(
         zoom=lambda: pure_zoom(points, k, epsilon*t.zoom, queries, t),
         votes=lambda ball: pure_votes(points, ball, k, epsilon*t.votes, queries, gen, t),
         overseed=lambda ball, x, v: pure_overseed(points, ball, x, v, k, epsilon*t.overseed, queries, gen, t),
-        count=lambda ball: int(np.clip(t.lloyd_pace*epsilon*t.lloyd*ball.n/(points.d*k), 1, t.lloyd_rounds)),
+        count=lambda ball: _pure_rounds(ball.n, k, points.d, epsilon*t.lloyd, t),
         step=lambda ball, centers, T, history: pure_round(points, ball, centers, epsilon*t.lloyd/T, queries, t, history))
 
-# %% ../nbs/23_kmeans_pure.ipynb #c034
+# %% ../nbs/23_kmeans_pure.ipynb #c045
+def _audit_run(data, rng):
+    "Two centers at epsilon .8."
+    return pure_kmeans(data, 2, .8, NoisyQueries(rng), np.random.default_rng(0), PureTuning(starts=1)).centers
+
+# %% ../nbs/23_kmeans_pure.ipynb #c046
 def audit_case():   # an AuditCase for `dplit.refute.run_suite`
     "How to audit `pure_kmeans`, and the mutant that must be caught."
     from dplit.audit import adversarial_pairs
     from dplit.refute import AuditCase, weak_run
-    run = lambda data, rng: pure_kmeans(data, 2, .8, NoisyQueries(rng), np.random.default_rng(0), PureTuning(starts=1)).centers
     pairs = [p for d in (1, 2) for p in adversarial_pairs(d, np.random.default_rng(d), wild=False)][::2]
     far = np.full((40, 1), -.5), np.vstack([np.full((40, 1), -.5), [[1.]]])
-    return AuditCase("pure k-means", run, [far, *pairs], epsilon=.8, mutants={"noise/√2": weak_run(run)}, score=np.max, runs=(25, 3000), law_runs=8)
+    return AuditCase("pure k-means", _audit_run, [far, *pairs], epsilon=.8, mutants={"noise/√2": weak_run(_audit_run)}, score=np.max, runs=(25, 3000), law_runs=8)

@@ -10,11 +10,11 @@ __all__ = ['SEED_METHODS', 'spread_points', 'ball_candidates', 'noisy_counts', '
 # %% ../nbs/20_seeding.ipynb #c002
 import math, warnings
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 import numpy as np
 from scipy.spatial.distance import cdist
-from scipy.special import ndtr
-from .privacy import BrokenPrivacyWarning, PrivacyClaim, check_choice, check_number, mu_from_budget
+from scipy.special import log_ndtr
+from .privacy import BrokenPrivacyWarning, PrivacyClaim, check_budget, check_choice, check_number, mu_from_budget
 from .noise import NoisyQueries, noise_source
 from .points import Cells, GridPoints, blocks, snap, snap_centers
 from .prek import nonprivate_prek_starts
@@ -88,23 +88,31 @@ def resample(
     return candidates[chosen] + width*spread_points(m, candidates.shape[1], gen)
 
 # %% ../nbs/20_seeding.ipynb #c020
+@lru_cache
+def _controller():
+    "The loaded numerical libraries; looked up once, after scikit-learn's own are there."
+    import sklearn.cluster
+    from threadpoolctl import ThreadpoolController
+    return ThreadpoolController()
+
+# %% ../nbs/20_seeding.ipynb #c022
 def weighted_kmeans(
     points:np.ndarray,         # released points (m, d); box units
     weights:np.ndarray,        # their released weights (m,); negative ones count as zero
     k:int,                     # number of centers; <= m
     gen:np.random.Generator,   # public randomness
-    n_init:int=8,              # k-means++ starts
+    n_init:int=8,              # k-means++ starts, at most
 )->np.ndarray:                 # centers (k, d); box units
     "k-means of a released, weighted sketch. Post-processing."
     from sklearn.cluster import KMeans
-    from threadpoolctl import threadpool_limits
-    w = np.maximum(weights, 0.)
-    w = w + 1e-9*w.sum() if w.any() else np.ones(len(w))       # never fewer than k points
-    with warnings.catch_warnings(), threadpool_limits(limits=1):
+    w, work = np.maximum(weights, 0.), len(points)*k
+    if k == len(points) and work > 2**22: return points.copy()
+    n_init = int(np.clip(2**25//work, 1, n_init)); w = w + 1e-9*w.sum() if w.any() else np.ones(len(w))       # never fewer than k points
+    with warnings.catch_warnings(), _controller().limit(limits=1):
         warnings.simplefilter("ignore")                        # equal points are no news
         return KMeans(k, n_init=n_init, max_iter=50, random_state=int(gen.integers(2**31))).fit(points, sample_weight=w).cluster_centers_
 
-# %% ../nbs/20_seeding.ipynb #c025
+# %% ../nbs/20_seeding.ipynb #c027
 def vote_starts(
     points:GridPoints,         # records (n, d)
     k:int,                     # number of centers
@@ -120,7 +128,7 @@ def vote_starts(
     votes, sd = vote(points, x, each, queries)
     return np.clip(weighted_kmeans(x, np.where(votes > 1.5*sd, votes, 0.), k, gen), -1, 1)
 
-# %% ../nbs/20_seeding.ipynb #c028
+# %% ../nbs/20_seeding.ipynb #c030
 def uniform_starts(
     k:int,                     # number of centers
     d:int,                     # dimension
@@ -129,7 +137,7 @@ def uniform_starts(
     "Random points of the box. Data-free: costs nothing."
     return gen.uniform(-1, 1, (k, d))
 
-# %% ../nbs/20_seeding.ipynb #c029
+# %% ../nbs/20_seeding.ipynb #c031
 def _pack(k, d, a, gen, tries=200):
     "k points of the box at distance a from the faces and 2a from each other, or None."
     x = np.empty((0, d))
@@ -137,7 +145,7 @@ def _pack(k, d, a, gen, tries=200):
         if ((x - y)**2).sum(1).min(initial=np.inf) >= 4*a*a: x = np.r_[x, y[None]]
         if len(x) == k: return x
 
-# %% ../nbs/20_seeding.ipynb #c030
+# %% ../nbs/20_seeding.ipynb #c032
 def packing_starts(
     k:int,                     # number of centers
     d:int,                     # dimension
@@ -150,7 +158,7 @@ def packing_starts(
         best, low, high = (best, low, a) if x is None else (x, a, high)
     return best
 
-# %% ../nbs/20_seeding.ipynb #c033
+# %% ../nbs/20_seeding.ipynb #c035
 def _within_step(q, memo, c, r2):
     "Records of a block within a squared distance of each candidate."
     counts = np.zeros(len(c), np.int64)
@@ -159,7 +167,7 @@ def _within_step(q, memo, c, r2):
         counts += ((c*c).sum(1) - 2*x @ c.T + (x*x).sum(1)[:, None] <= r2).sum(0)   # exact integers
     return (counts,)
 
-# %% ../nbs/20_seeding.ipynb #c034
+# %% ../nbs/20_seeding.ipynb #c036
 def within_counts(
     points:GridPoints,       # records (n, d)
     candidates:np.ndarray,   # public candidates (m, d); box units
@@ -168,7 +176,7 @@ def within_counts(
     "Utility of DAP: exact number of records near each candidate. Private: goes only into a noisy choice."
     return points.total(partial(_within_step, c=snap_centers(candidates, points.unit), r2=float(int(reach/points.unit))**2))[0]
 
-# %% ../nbs/20_seeding.ipynb #c035
+# %% ../nbs/20_seeding.ipynb #c037
 def suppressed_choices(
     scores:np.ndarray,       # utility of each candidate (m,); private
     candidates:np.ndarray,   # public candidates (m, d); any unit
@@ -190,7 +198,7 @@ def suppressed_choices(
         gap = np.minimum(gap, np.linalg.norm(candidates - candidates[j], axis=1))
     return np.array(chosen)
 
-# %% ../nbs/20_seeding.ipynb #c036
+# %% ../nbs/20_seeding.ipynb #c038
 def dap_starts(
     points:GridPoints,         # records (n, d)
     k:int,                     # number of centers
@@ -205,7 +213,7 @@ def dap_starts(
     x = np.clip(ball_candidates(per_cluster*k, np.zeros(d), math.sqrt(d), gen), -1, 1)
     return x[suppressed_choices(within_counts(points, x, h), x, k, epsilon, h, queries)]
 
-# %% ../nbs/20_seeding.ipynb #c041
+# %% ../nbs/20_seeding.ipynb #c043
 @dataclass(frozen=True)
 class SeedMethod:
     "A way to choose start points."
@@ -214,14 +222,14 @@ class SeedMethod:
     origin: str              # "dplit" or "published"
     section: str             # notebook section of the proof, or of the counterexample
 
-# %% ../nbs/20_seeding.ipynb #c042
+# %% ../nbs/20_seeding.ipynb #c044
 def _choice_epsilon(epsilon, delta, k):
     "Largest pure epsilon of one of k choices within (epsilon, delta): basic or Gaussian composition."
     if delta == 0: return epsilon/k
     half = mu_from_budget(epsilon, delta)/math.sqrt(k)/2
-    return max(epsilon/k, (math.log(ndtr(half)) - math.log(ndtr(-half)))*(1 - 1e-12))
+    return max(epsilon/k, float(log_ndtr(half) - log_ndtr(-half))*(1 - 1e-9))
 
-# %% ../nbs/20_seeding.ipynb #c043
+# %% ../nbs/20_seeding.ipynb #c047
 SEED_METHODS = {
     "uniform": SeedMethod(lambda p, k, e, dl, q, g: uniform_starts(k, p.d, g), "certified", "dplit", "20_seeding#sec-seeding-free"),
     "packing": SeedMethod(lambda p, k, e, dl, q, g: packing_starts(k, p.d, g), "certified", "published", "20_seeding#sec-seeding-free"),
@@ -230,24 +238,26 @@ SEED_METHODS = {
     "prek": SeedMethod(lambda p, k, e, dl, q, g: nonprivate_prek_starts(p.q.astype(float)*p.unit, k)[0], "broken", "published", "20_prek#sec-prek-broken"),
 }
 
-# %% ../nbs/20_seeding.ipynb #c044
+# %% ../nbs/20_seeding.ipynb #c048
 @dataclass(frozen=True, eq=False)
 class Seeds:
     "Start points and what they cost."
     centers: np.ndarray      # start points (k, d); box units
     claim: PrivacyClaim      # the promise and the events drawn
 
-# %% ../nbs/20_seeding.ipynb #c045
+# %% ../nbs/20_seeding.ipynb #c049
 def seed_centers(
     Z:np.ndarray,            # records (n, d) in [-1, 1], from `box_scale`; box units
-    k:int,                   # number of centers; >= 1
+    k:int,                   # number of centers; 1 to 10 000
     method:str="votes",      # a key of SEED_METHODS
     epsilon:float=1.,        # privacy loss bound; > 0
     delta:float=1e-6,        # failure mass; in [0, 1); 0 only where the method is pure
     random_state=None,       # None: operating-system entropy; a seed is recorded in the claim
 )->Seeds:                    # centers (k, d) in box units, and the claim
     "k start points, released under (epsilon, delta) and add-remove, by the named method."
-    how, k = SEED_METHODS[check_choice("method", method, SEED_METHODS)], check_number("k", k, 1, integer=True)
+    how, k = SEED_METHODS[check_choice("method", method, SEED_METHODS)], check_number("k", k, 1, 10_000, integer=True)
+    check_budget(epsilon, delta); shape = (0, Z.d) if hasattr(Z, "d") else np.shape(Z)
+    if len(shape) != 2 or not shape[1]: raise ValueError(f"Z must be a table of shape (n, d) with d >= 1; got {len(shape)} dimension(s), {shape[1:]}")
     if method == "votes": mu_from_budget(epsilon, delta)       # refuses delta=0 before anything is read
     source = noise_source(random_state); queries = NoisyQueries(source)
     if how.status == "broken": warnings.warn(f"start points ({method}): the claim is broken; see {how.section}", BrokenPrivacyWarning, stacklevel=2)
