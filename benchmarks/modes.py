@@ -18,7 +18,7 @@ from dplit.modes import persistent_peaks
 from dplit.modes_published import dp_grams
 from dplit.noise import NoisyQueries, noise_source
 
-CONFIG = {"version": 2, "sizes": [10**3, 10**4, 10**5, 10**6, 10**7], "design": "four corners", "bounds": [-8, 8], "epsilon": 1, "delta": 1e-6, "modes": 4, "seed": 0,
+CONFIG = {"version": 3, "sizes": [10**3, 10**4, 10**5, 10**6, 10**7], "design": "four corners", "bounds": [-8, 8], "epsilon": 1, "delta": 1e-6, "modes": 4, "seed": 0,
           "repeats": 5, "up_to": {"MeanShift": 10**3, "MeanShift (bin seeding)": 10**5, "DP-GRAMS": 10**6}}
 RESULT = ROOT/"nbs"/"results"/"modes_bench"
 PRIVATE = dict(epsilon=CONFIG["epsilon"], bounds=CONFIG["bounds"])

@@ -22,6 +22,14 @@ def _line(
     return json.dumps({"check": check, **json.loads(body)}, sort_keys=True), check
 
 # %% ../nbs/06_book.ipynb #c007
+def _parse(line, previous):
+    "(record, check value) of a line, or None if writing the record again does not give the line."
+    try: record = json.loads(line)
+    except (ValueError, RecursionError): return None
+    check = record.pop("check", None) if isinstance(record, dict) else None
+    return (record, check) if check is not None and _line(record, previous) == (line, check) else None
+
+# %% ../nbs/06_book.ipynb #c010
 def _read_lines(
     text:str,         # what follows the lines read before
     path,             # for the message
@@ -31,17 +39,14 @@ def _read_lines(
     "Parse and verify lines of a book."
     records, lines = [], text.removesuffix("\n").split("\n") if text else []
     for number, line in enumerate(lines, first):
-        try: record = json.loads(line)
-        except (ValueError, RecursionError): record = None
-        check = record.pop("check", None) if isinstance(record, dict) else None
         torn = number == first + len(lines) - 1 and not text.endswith("\n")
-        if check is None or torn or _line(record, previous) != (line, check):
-            raise ValueError(f"path={str(path)!r}: line {number} is corrupted, truncated or out of order; nothing was spent")
-        records.append(record)
-        previous = check
+        parsed = None if torn else _parse(line, previous)
+        if parsed is None: raise ValueError(f"path={str(path)!r}: line {number} is corrupted, truncated or out of order; nothing was spent")
+        records.append(parsed[0])
+        previous = parsed[1]
     return records, previous
 
-# %% ../nbs/06_book.ipynb #c010
+# %% ../nbs/06_book.ipynb #c013
 class _Turns:
     "One thread at a time, and not from within."
     def __init__(self): self.lock, self.inside = threading.RLock(), lambda: None
@@ -55,7 +60,7 @@ class _Turns:
             try: yield
             finally: here = None
 
-# %% ../nbs/06_book.ipynb #c011
+# %% ../nbs/06_book.ipynb #c014
 def _lock_file(
     file,        # open file
     wait:float,  # seconds
@@ -71,22 +76,33 @@ def _lock_file(
         time.sleep(pause)
         pause = min(2*pause, .05)
 
-# %% ../nbs/06_book.ipynb #c015
+# %% ../nbs/06_book.ipynb #c018
+def _checked_path(path):
+    "An absolute path, or an error."
+    if not isinstance(path, (str, os.PathLike)) or not os.fspath(path): raise ValueError(f"path={path!r}: must be the name of a file")
+    return Path(path).resolve()
+
+# %% ../nbs/06_book.ipynb #c021
 class Book:
     "An append-only file of JSON records that threads and processes share."
     def __init__(self,
         path,            # a regular file, created if there is none; its folder must exist
         wait:float=60.,  # how long to wait for whoever holds the book; seconds
     ):
-        if not isinstance(path, (str, os.PathLike)) or not os.fspath(path): raise ValueError(f"path={path!r}: must be the name of a file")
-        self.path, self.wait = Path(path).resolve(), check_number("wait", wait, 0)
+        self.path, self.wait = _checked_path(path), check_number("wait", wait, 0)
         self._turns, self._pid, self._file, self._identity = _Turns(), os.getpid(), None, None
         self._seen = (), "", 0
 
     @property
     def records(self): return self._seen[0]   # all records read so far, a tuple of dictionaries
 
-# %% ../nbs/06_book.ipynb #c017
+# %% ../nbs/06_book.ipynb #c024
+def _regular(file, path):
+    "The open file, if it is a regular one."
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode): raise ValueError(f"path={str(path)!r}: must be a regular file")
+    return file
+
+# %% ../nbs/06_book.ipynb #c027
 def _open(self:Book):
     "The file, unbuffered; created at the first time only."
     flags = os.O_RDWR | os.O_APPEND | (0 if self._identity else os.O_CREAT)
@@ -94,11 +110,10 @@ def _open(self:Book):
     except FileNotFoundError:
         if not self._identity: raise
         raise ValueError(f"path={str(self.path)!r}: the file is gone; nothing was spent") from None
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode): raise ValueError(f"path={str(self.path)!r}: must be a regular file")
-    return file
+    return _regular(file, self.path)
 Book._open = _open
 
-# %% ../nbs/06_book.ipynb #c019
+# %% ../nbs/06_book.ipynb #c029
 def _close(self:Book):
     "Unlock and close."
     import fcntl
@@ -107,7 +122,7 @@ def _close(self:Book):
     file.close()
 Book._close = _close
 
-# %% ../nbs/06_book.ipynb #c020
+# %% ../nbs/06_book.ipynb #c030
 @contextmanager
 def locked(self:Book):
     "Hold the book alone; inside, `records` is up to date and `append` may be called."
@@ -121,44 +136,60 @@ def locked(self:Book):
         finally: self._close()
 Book.locked = locked
 
-# %% ../nbs/06_book.ipynb #c022
+# %% ../nbs/06_book.ipynb #c031
+def _check_name(self:Book, identity):
+    "The name must lead to the file with this device and inode."
+    named = os.stat(self.path) if self.path.exists() else None
+    if named is None or (named.st_dev, named.st_ino) != identity: raise ValueError(f"path={str(self.path)!r}: the file is gone or was replaced; nothing was spent")
+Book._check_name = _check_name
+
+# %% ../nbs/06_book.ipynb #c034
+def _tail(self:Book, start, check, count):
+    "(records, last check value, size of the file) from byte `start`, behind `count` lines of which the last has this check value."
+    self._file.seek(start)
+    data = self._file.readall()
+    return *_read_lines(data.decode("utf-8", "replace"), self.path, check, count + 1), start + len(data)
+Book._tail = _tail
+
+# %% ../nbs/06_book.ipynb #c035
 def _read(self:Book):
     "Take in what was appended; refuse a file that is no longer the one that was read."
     here, path, known = os.fstat(self._file.fileno()), f"path={str(self.path)!r}", self._seen[0]
     identity = here.st_dev, here.st_ino
-    named = os.stat(self.path) if self.path.exists() else None
-    if named is None or (named.st_dev, named.st_ino) != identity: raise ValueError(f"{path}: the file is gone or was replaced; nothing was spent")
+    self._check_name(identity)
     old, check, start = self._seen if self._identity in (None, identity) else ((), "", 0)
     if here.st_size < start: raise ValueError(f"{path}: line {len(old)} is gone; nothing was spent")
-    self._file.seek(start)
-    data = self._file.readall()
-    fresh, check = _read_lines(data.decode("utf-8", "replace"), self.path, check, len(old) + 1)
+    fresh, check, size = self._tail(start, check, len(old))
     records = (*old, *fresh)
     if old is not known and records[:len(known)] != known: raise ValueError(f"{path}: the file was replaced by one without line {len(known)}; nothing was spent")
-    self._seen, self._identity = (records, check, start + len(data)), identity
+    self._seen, self._identity = (records, check, size), identity
 Book._read = _read
 
-# %% ../nbs/06_book.ipynb #c024
-def append(self:Book,
-    record,  # dictionary of plain values, numpy values or Events
-):
-    "Write one record and flush it to the disk; after an error the file is as before."
-    if self._file is None: raise RuntimeError("append: only inside `with book.locked()`")
-    records, check, size = self._seen
-    data = (_line(record, check)[0] + "\n").encode()
-    try:
-        if self._file.write(data) < len(data): raise OSError(errno.ENOSPC, "no room for a whole line", str(self.path))
-        os.fsync(self._file.fileno())
-        if not records: _sync_folder(self.path.parent)
-    except BaseException:
-        self._file.truncate(size)
-        raise
-    self._read()
-Book.append = append
-
-# %% ../nbs/06_book.ipynb #c025
+# %% ../nbs/06_book.ipynb #c037
 def _sync_folder(folder):
     "Flush the names in a folder."
     file = os.open(folder, os.O_RDONLY)
     try: os.fsync(file)
     finally: os.close(file)
+
+# %% ../nbs/06_book.ipynb #c038
+def _write(self:Book, data, size):
+    "Append bytes to a file of this size and flush them; after an error the file is as before."
+    try:
+        if self._file.write(data) < len(data): raise OSError(errno.ENOSPC, "no room for a whole line", str(self.path))
+        os.fsync(self._file.fileno())
+        if not size: _sync_folder(self.path.parent)
+    except BaseException:
+        self._file.truncate(size)
+        raise
+Book._write = _write
+
+# %% ../nbs/06_book.ipynb #c039
+def append(self:Book,
+    record,  # dictionary of plain values, numpy values or Events
+):
+    "Write one record and flush it to the disk; after an error the file is as before."
+    if self._file is None: raise RuntimeError("append: only inside `with book.locked()`")
+    self._write((_line(record, self._seen[1])[0] + "\n").encode(), self._seen[2])
+    self._read()
+Book.append = append

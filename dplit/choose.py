@@ -94,6 +94,13 @@ def expected_cost_ratio(
     return 1 + expected_shortfall(n, d, k, epsilon, delta, method, units, guess)*(guess.one_center - 1)
 
 # %% ../nbs/40_choose.ipynb #c023
+def _least(enough, low=1e-4, high=1e4):
+    "Least number in a range that is enough, by bisection of its logarithm; infinite if none is."
+    if not enough(high): return math.inf
+    for _ in range(60): low, high = (low, math.sqrt(low*high)) if enough(math.sqrt(low*high)) else (math.sqrt(low*high), high)
+    return high
+
+# %% ../nbs/40_choose.ipynb #c024
 def budget_needed(
     n:int,                     # number of records; public, or a public guess
     d:int,                     # dimension
@@ -106,12 +113,21 @@ def budget_needed(
 )->float:                      # least epsilon in [1e-4, 1e4] expected to do; infinite if none
     "Least epsilon whose expected shortfall is at most `shortfall`; reads no data."
     check_number("shortfall", shortfall, 0, 1, True, True)
-    low, high, enough = 1e-4, 1e4, lambda e: expected_shortfall(n, d, k, e, delta, method, units, guess) <= shortfall
-    if not enough(high): return math.inf
-    for _ in range(60): low, high = (low, math.sqrt(low*high)) if enough(math.sqrt(low*high)) else (math.sqrt(low*high), high)
-    return high
+    return _least(lambda e: expected_shortfall(n, d, k, e, delta, method, units, guess) <= shortfall)
 
-# %% ../nbs/40_choose.ipynb #c026
+# %% ../nbs/40_choose.ipynb #c027
+def _gaussian_round(n, d, k, mu, radius):
+    "Noise of a sum in one round of the last stage, and the number of rounds."
+    t = KMeansTuning(); T = lloyd_rounds(n, d, k, mu*math.sqrt(t.lloyd), t)
+    return radius/(mu*math.sqrt(t.lloyd*t.lloyd_split[0]/T)), T
+
+# %% ../nbs/40_choose.ipynb #c028
+def _laplace_round(n, d, k, epsilon, radius):
+    "The same for the pure method."
+    t = PureTuning(); T = int(np.clip(t.lloyd_pace*epsilon*t.lloyd*n/(d*k), 1, t.lloyd_rounds))
+    return math.sqrt(2*d)*radius*T/(epsilon*t.lloyd*t.lloyd_split[0]), T
+
+# %% ../nbs/40_choose.ipynb #c029
 def expected_center_std(
     n:int,                     # number of records; public, or a public guess
     d:int,                     # dimension
@@ -125,17 +141,22 @@ def expected_center_std(
     "Noise to expect in a coordinate of a released center."
     n, d, k = (check_number(name, v, 1, 2**62, integer=True) for name, v in (("n", n), ("d", d), ("k", k)))
     b, radius = record_budget(epsilon, delta, check_choice("method", method, ("certified", "pure")), units), check_number("radius", radius, 0, low_open=True)
-    if method == "certified":
-        t = KMeansTuning(); T = lloyd_rounds(n, d, k, b*math.sqrt(t.lloyd), t); one = radius/(b*math.sqrt(t.lloyd*t.lloyd_split[0]/T))
-    else:
-        t = PureTuning(); T = int(np.clip(t.lloyd_pace*b*t.lloyd*n/(d*k), 1, t.lloyd_rounds)); one = math.sqrt(2*d)*radius*T/(b*t.lloyd*t.lloyd_split[0])
+    one, T = (_gaussian_round if method == "certified" else _laplace_round)(n, d, k, b, radius)
     return one*k/n/math.sqrt(T//2 + 1)
 
-# %% ../nbs/40_choose.ipynb #c029
+# %% ../nbs/40_choose.ipynb #c032
 class AffordWarning(UserWarning):
     "The budget is expected to buy hardly more than one center."
 
-# %% ../nbs/40_choose.ipynb #c030
+# %% ../nbs/40_choose.ipynb #c033
+def _remedy(n, d, k, epsilon, delta, method, units, guess):
+    "The budget, and the number of records, with which a tenth would be lost."
+    enough = budget_needed(n, d, k, .1, delta, method, units, guess)
+    records = math.ceil(n*math.exp(math.log(9)/LAWS[method].slope - _log_signal(n, d, k, epsilon, delta, method, units, guess)))   # h = .1 where x^s = 9
+    hint = "no epsilon up to 10,000 would do, but " if enough == math.inf else f"epsilon={enough:.2g} would do, or "
+    return f"{hint}{records:,} records"
+
+# %% ../nbs/40_choose.ipynb #c034
 def warn_if_hopeless(
     n:int,                     # number of records; public, or a public guess: never the private size
     d:int,                     # dimension
@@ -149,14 +170,11 @@ def warn_if_hopeless(
     "Warn, from public figures, when private k-means is expected to be little better than one center."
     h = expected_shortfall(n, d, k, epsilon, delta, method, units, guess)
     if h <= .5: return False
-    enough, law = budget_needed(n, d, k, .1, delta, method, units, guess), LAWS[method]
-    records = math.ceil(n*math.exp(math.log(9)/law.slope - _log_signal(n, d, k, epsilon, delta, method, units, guess)))   # h = .1 where x^s = 9
-    hint = "no epsilon up to 10,000 would do, but " if enough == math.inf else f"epsilon={enough:.2g} would do, or "
     warnings.warn(f"n={n}, d={d}, k={k}, epsilon={epsilon}: {h:.0%} of the structure is expected to be lost to noise, no better than one center, or worse; "
-                  f"{hint}{records:,} records", AffordWarning, stacklevel=2)
+                  f"{_remedy(n, d, k, epsilon, delta, method, units, guess)}", AffordWarning, stacklevel=2)
     return True
 
-# %% ../nbs/40_choose.ipynb #c037
+# %% ../nbs/40_choose.ipynb #c041
 @dataclass(frozen=True)
 class Forecast:
     "What a method is expected to do at a budget."
@@ -165,10 +183,10 @@ class Forecast:
     error: float          # expected error in [0, 1]; 0 is as good as without privacy
     reason: str=""        # why it does not apply; error is then infinite
 
-# %% ../nbs/40_choose.ipynb #c038
+# %% ../nbs/40_choose.ipynb #c042
 FORECASTS = {"kmeans": {m: (lambda n, d, k, epsilon, delta=1e-6, units=1, guess=Guess(), m=m: expected_shortfall(n, d, k, epsilon, delta, m, units, guess)) for m in LAWS}}
 
-# %% ../nbs/40_choose.ipynb #c039
+# %% ../nbs/40_choose.ipynb #c043
 def register_forecast(
     task:str,      # such as "graph"
     method:str,    # name of the method
@@ -177,7 +195,7 @@ def register_forecast(
     "Add a method's forecast; the same name again replaces it."
     FORECASTS.setdefault(task, {})[method] = function
 
-# %% ../nbs/40_choose.ipynb #c040
+# %% ../nbs/40_choose.ipynb #c044
 def choose_method(
     task:str,      # a key of FORECASTS
     **public,      # public figures, such as n, d, k, epsilon, delta

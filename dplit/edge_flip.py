@@ -22,6 +22,12 @@ def flip_noise(
     return 1/(2*math.sinh(min(epsilon, 1400)/2))
 
 # %% ../nbs/12_edge_flip.ipynb #c007
+def _debiased(bits, epsilon, queries):
+    "Flipped bits as unbiased numbers: the mean of each is the bit."
+    f = flip_probability(epsilon)
+    return ((queries.flip(bits, epsilon, label="edges") - f)/(1 - 2*f)).astype(np.float32)
+
+# %% ../nbs/12_edge_flip.ipynb #c009
 def flip_graph(
     adjacency,     # simple graph, scipy.sparse (n, n); private
     epsilon:float, # privacy loss; > 0
@@ -33,24 +39,21 @@ def flip_graph(
     check_dense_memory(n, max_memory)
     upper = np.triu_indices(n, 1)
     bits = adjacency.astype(np.uint8).toarray()[upper]
-    f = flip_probability(epsilon)
-    answer = ((queries.flip(bits, epsilon, label="edges") - f)/(1 - 2*f)).astype(np.float32)
     matrix = np.zeros((n, n), np.float32)
-    matrix[upper] = answer
+    matrix[upper] = _debiased(bits, epsilon, queries)
     return matrix + matrix.T
 
-# %% ../nbs/12_edge_flip.ipynb #c011
+# %% ../nbs/12_edge_flip.ipynb #c013
 def spectral_embedding(
     matrix,           # symmetric, dense or sparse, (n, n); already released
     n_clusters:int,   # eigenvectors to keep; 1 <= n_clusters < n
 )->np.ndarray:        # eigenvectors of the largest eigenvalues, (n, n_clusters)
     "Embed the vertices by the top eigenvectors; post-processing."
     from scipy.sparse.linalg import eigsh
-    n = matrix.shape[0]
-    if n <= max(64, 3*n_clusters): return np.linalg.eigh(np.asarray(matrix, float))[1][:, ::-1][:, :n_clusters]
-    return eigsh(matrix.astype(float), k=n_clusters, which="LA", v0=np.cos(np.arange(n)))[1][:, ::-1]
+    if matrix.shape[0] <= max(64, 3*n_clusters): return np.linalg.eigh(np.asarray(matrix, float))[1][:, ::-1][:, :n_clusters]
+    return eigsh(matrix.astype(float), k=n_clusters, which="LA", v0=np.cos(np.arange(matrix.shape[0])))[1][:, ::-1]
 
-# %% ../nbs/12_edge_flip.ipynb #c012
+# %% ../nbs/12_edge_flip.ipynb #c014
 def kmeans_rows(
     embedding,        # rows to cluster, (n, d)
     n_clusters:int,   # number of classes
@@ -58,10 +61,9 @@ def kmeans_rows(
 )->np.ndarray:        # labels in 0..n_clusters-1, (n,)
     "k-means++ with ten starts on the rows of an embedding; post-processing."
     from sklearn.cluster import KMeans
-    seed = int(rng.generator().integers(2**31))
-    return KMeans(n_clusters, n_init=10, random_state=seed).fit(embedding).labels_.astype(np.int64)
+    return KMeans(n_clusters, n_init=10, random_state=int(rng.generator().integers(2**31))).fit(embedding).labels_.astype(np.int64)
 
-# %% ../nbs/12_edge_flip.ipynb #c015
+# %% ../nbs/12_edge_flip.ipynb #c017
 def indicator(
     labels,           # (n,) in 0..n_clusters-1
     n_clusters:int,   # number of classes
@@ -69,23 +71,27 @@ def indicator(
     "Indicator matrix of the classes."
     return (np.asarray(labels)[:, None] == np.arange(n_clusters)).astype(float)
 
-# %% ../nbs/12_edge_flip.ipynb #c017
+# %% ../nbs/12_edge_flip.ipynb #c019
+def _profile_means(counts, labels):
+    "(mean entry between any two classes (k, k), classmates of each vertex in each class (n, k), itself left out)."
+    Z = indicator(labels, counts.shape[1])
+    others = np.maximum(Z.sum(0) - Z, 1)
+    return Z.T @ counts/np.maximum(Z.T @ others, 1), others
+
+# %% ../nbs/12_edge_flip.ipynb #c021
 def nearest_profile(
     counts,           # noisy neighbors of each vertex in each class, (n, k)
     labels,           # current classes, (n,)
     noise,            # variance of the noise in counts, (n, k) or a number
 )->np.ndarray:        # new labels, (n,)
     "Move every vertex to the class whose mean profile is nearest in units of the noise."
-    Z = indicator(labels, counts.shape[1])
-    others = np.maximum(Z.sum(0) - Z, 1)                       # classmates of u in c, without u itself
-    pairs = np.maximum(Z.T @ others, 1)
-    means = Z.T @ counts/pairs                                 # mean entry between two classes
+    means, others = _profile_means(counts, labels)
     spread = np.clip(means, 0, 1)*(1 - np.clip(means, 0, 1))
     variance = noise + others*np.maximum(spread.mean(), 1/counts.shape[0])
     distance = np.stack([((counts - others*row)**2/variance).sum(1) for row in means], 1)
     return distance.argmin(1)
 
-# %% ../nbs/12_edge_flip.ipynb #c019
+# %% ../nbs/12_edge_flip.ipynb #c023
 def polish_labels(
     matrix,           # released symmetric matrix, (n, n)
     labels,           # starting classes, (n,)
@@ -101,7 +107,7 @@ def polish_labels(
         labels = new
     return labels
 
-# %% ../nbs/12_edge_flip.ipynb #c022
+# %% ../nbs/12_edge_flip.ipynb #c026
 def noisy_counts(
     adjacency,        # simple graph, scipy.sparse (n, n); private
     labels,           # released classes, (n,)
@@ -115,7 +121,13 @@ def noisy_counts(
     if mu is None: return queries.laplace(exact, 2/epsilon, 2., label="neighbor counts"), 8/epsilon**2
     return queries.gaussian(exact, math.sqrt(2)/mu, math.sqrt(2), label="neighbor counts"), 2/mu**2
 
-# %% ../nbs/12_edge_flip.ipynb #c024
+# %% ../nbs/12_edge_flip.ipynb #c029
+def _combined(first, first_noise, second, second_noise):
+    "(best unbiased combination of two unbiased measurements, its variance)."
+    weight = second_noise/(first_noise + second_noise)
+    return weight*first + (1 - weight)*second, second_noise*first_noise/(first_noise + second_noise)
+
+# %% ../nbs/12_edge_flip.ipynb #c031
 def refine_labels(
     adjacency,        # simple graph, scipy.sparse (n, n); private
     matrix,           # released matrix, (n, n), or None
@@ -132,43 +144,53 @@ def refine_labels(
     if matrix is None: return assign(counts, labels, variance)
     Z = indicator(labels, n_clusters)
     rough = np.maximum(entry_noise**2*Z.sum(0), 1e-12)
-    weight = variance/(variance + rough)
-    return assign(weight*(matrix @ Z) + (1 - weight)*counts, labels, variance*rough/(variance + rough))
+    best, noise = _combined(matrix @ Z, rough, counts, variance)
+    return assign(best, labels, noise)
 
-# %% ../nbs/12_edge_flip.ipynb #c027
+# %% ../nbs/12_edge_flip.ipynb #c034
+def _balanced_set(n, k):
+    "Cluster matrices of k classes whose sizes have 5 % of slack."
+    from dplit.projection import BlockSet
+    return BlockSet(np.ones(n), 1.05*n*n/k + n, 1/k if k > 1 else 0.)
+
+# %% ../nbs/12_edge_flip.ipynb #c036
 def program_embedding(
     matrix,           # released symmetric matrix, (n, n)
     n_clusters:int,   # number of classes
     strength:float=3., # weight of the matrix, in units of n/(k times mean degree)
 )->np.ndarray:        # (n, n_clusters)
     "Top eigenvectors of the projection of a released matrix onto the cluster matrices; post-processing."
-    from dplit.projection import BlockSet, project
+    from dplit.projection import project
     n, k = len(matrix), n_clusters
     weight = strength*n/(k*max(float(matrix.sum())/n, 1.))
-    block = BlockSet(np.ones(n), 1.05*n*n/k + n, 1/k if k > 1 else 0.)
-    return spectral_embedding(project(weight*matrix.astype(float), block, .1*math.sqrt(n)).matrix, k)
+    return spectral_embedding(project(weight*matrix.astype(float), _balanced_set(n, k), .1*math.sqrt(n)).matrix, k)
 
-# %% ../nbs/12_edge_flip.ipynb #c030
+# %% ../nbs/12_edge_flip.ipynb #c039
 def unit_rows(
     embedding,    # released embedding, (n, d)
 )->np.ndarray:    # the same rows with length one
     "Directions of the vertices, without their degrees; post-processing."
     return embedding/np.maximum(np.linalg.norm(embedding, axis=1, keepdims=True), 1e-12)
 
-# %% ../nbs/12_edge_flip.ipynb #c031
+# %% ../nbs/12_edge_flip.ipynb #c040
+def _directions(counts, labels):
+    "Profile of each class, from all its counts together; nonnegative, sum 1 or 0."
+    profiles = np.maximum(indicator(labels, counts.shape[1]).T @ counts, 0)
+    return profiles/np.maximum(profiles.sum(1, keepdims=True), 1e-9)
+
+# %% ../nbs/12_edge_flip.ipynb #c042
 def nearest_direction(
     counts,           # noisy neighbors of each vertex in each class, (n, k)
     labels,           # current classes, (n,)
     noise,            # variance of the noise in counts, (n, k) or broadcastable
 )->np.ndarray:        # new labels, (n,)
     "Move every vertex to the class whose profile, times a degree of its own, fits its counts best."
-    profiles = np.maximum(indicator(labels, counts.shape[1]).T @ counts, 0)
-    profiles /= np.maximum(profiles.sum(1, keepdims=True), 1e-9)
+    profiles = _directions(counts, labels)
     weight = 1/np.maximum(np.broadcast_to(noise, counts.shape), 1e-9)
     degree = np.maximum((weight*counts) @ profiles.T, 0)/np.maximum(weight @ (profiles**2).T, 1e-12)
     return np.argmin([(weight*(counts - degree[:, [c]]*row)**2).sum(1) for c, row in enumerate(profiles)], 0)
 
-# %% ../nbs/12_edge_flip.ipynb #c034
+# %% ../nbs/12_edge_flip.ipynb #c045
 def edge_flip_clustering(
     adjacency,        # simple graph, scipy.sparse (n, n); private
     n_clusters:int,   # number of classes; 1 <= n_clusters < n
@@ -191,7 +213,7 @@ def edge_flip_clustering(
     if refine: labels = refine_labels(adjacency, matrix, labels, n_clusters, noise, queries, epsilon=refine*epsilon, assign=assign)
     return labels, embedding
 
-# %% ../nbs/12_edge_flip.ipynb #c045
+# %% ../nbs/12_edge_flip.ipynb #c056
 def audit_case(
     refined:bool=False, # flips and refinement (labels), or flips alone (matrix)
 ):                      # an AuditCase for `dplit.refute.run_suite`

@@ -95,7 +95,7 @@ def _plan(size, kappa, bound, edge, top, growth):
     rate = math.acosh(1 + 2*(edge - bound)/(top - edge))
     return math.ceil(math.acosh(growth)/rate), 2.**-53*(2*(kappa + 8*(size + abs(top)))/((top - edge)/2) + 8)
 
-# %% ../nbs/14_eigenvalue.ipynb #c019
+# %% ../nbs/14_eigenvalue.ipynb #c020
 def proves_above(
     op,            # symmetric operator, see Certificate
     bound:float,   # the claim: no eigenvalue below it
@@ -115,7 +115,7 @@ def proves_above(
     with np.errstate(all="ignore"): y = _filter(op, b, edge, top, degree)      # what lies above top may overflow: not proved
     return bool(phi*degree**2 <= .01 and np.linalg.norm(y) < math.cosh(degree*rate)*(1 - 1e-8)*(q - slack)), y if np.isfinite(y).all() else b
 
-# %% ../nbs/14_eigenvalue.ipynb #c023
+# %% ../nbs/14_eigenvalue.ipynb #c024
 @dataclass(frozen=True)
 class EigenBound:
     "An interval for a least eigenvalue; the lower end holds except with the failure probability asked for."
@@ -123,7 +123,7 @@ class EigenBound:
     high: float         # proved upper bound
     vector: np.ndarray  # unit vector whose Rayleigh quotient is at most high + 2**-6; (n,)
 
-# %% ../nbs/14_eigenvalue.ipynb #c025
+# %% ../nbs/14_eigenvalue.ipynb #c026
 def _lowest(op, pairs, start, tol):
     "Some of the lowest Ritz pairs of an operator, whether or not ARPACK converged on all."
     from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
@@ -141,7 +141,7 @@ def _lowest(op, pairs, start, tol):
     w, V = np.linalg.eigh(Q.T @ (op @ Q))
     return w, Q @ V
 
-# %% ../nbs/14_eigenvalue.ipynb #c027
+# %% ../nbs/14_eigenvalue.ipynb #c028
 class Failures:
     "Hands out failure probabilities that sum to less than a total."
     def __init__(self,
@@ -151,10 +151,10 @@ class Failures:
         self.count += 1
         return self.total/(self.count*(self.count + 1))
 
-# %% ../nbs/14_eigenvalue.ipynb #c031
+# %% ../nbs/14_eigenvalue.ipynb #c032
 def _cholesky_error(M, theta): return 2.**-53*1.01*(len(M) + 4)*float((np.abs(np.diag(M)) + abs(theta)).sum())
 
-# %% ../nbs/14_eigenvalue.ipynb #c032
+# %% ../nbs/14_eigenvalue.ipynb #c033
 def _curved(M, theta):
     "None if M - theta I is proved positive semidefinite, else a unit vector of Rayleigh quotient about theta or less."
     from scipy.linalg import lapack
@@ -166,7 +166,7 @@ def _curved(M, theta):
     if i > 1: x[:i-1] = lapack.dtrtrs(L[:i-1, :i-1], -L[i-1, :i-1], lower=1, trans=1)[0]
     return x/np.linalg.norm(x)
 
-# %% ../nbs/14_eigenvalue.ipynb #c033
+# %% ../nbs/14_eigenvalue.ipynb #c034
 def _dense_bound(op):
     "EigenBound by decomposition and factorization; no chance involved."
     M, (size, kappa) = op.dense, _norms(op)
@@ -176,7 +176,7 @@ def _dense_bound(op):
     while _curved(M, w[0] - slack) is not None: slack *= 4
     return EigenBound(w[0] - slack - error, high + error + 2.**-50*len(M)*size, V[:, 0])
 
-# %% ../nbs/14_eigenvalue.ipynb #c034
+# %% ../nbs/14_eigenvalue.ipynb #c035
 def _dense_settle(op, found, floor, enough, tolerance):
     "Bisection for the least eigenvalue by factorizations; `found` holds an upper bound and its vector."
     M, (size, kappa) = op.dense, _norms(op)
@@ -190,24 +190,24 @@ def _dense_settle(op, found, floor, enough, tolerance):
         else: best = EigenBound(-math.inf, min(theta + 2*_cholesky_error(M, theta) + error, best.high), x)
     return replace(best, low=low if best.high > floor else -math.inf)
 
-# %% ../nbs/14_eigenvalue.ipynb #c037
+# %% ../nbs/14_eigenvalue.ipynb #c038
 def _growth(n, size, h, failure):
     "r ‖b‖/q of Lemma 3 for 64 random vectors, and a bound on ‖b‖/q."
     from scipy.stats import chi2
     ratio = 1.2*math.sqrt(64*n)/math.sqrt(chi2.ppf(failure, 64))                  # ‖b‖ is larger with probability below exp(-.6 n)
     return 12*math.sqrt(size/h)*ratio, ratio
 
-# %% ../nbs/14_eigenvalue.ipynb #c038
+# %% ../nbs/14_eigenvalue.ipynb #c040
 _DENSE = 8_000 # up to so many vertices a dense factorization is the last resort; public
 
-# %% ../nbs/14_eigenvalue.ipynb #c039
+# %% ../nbs/14_eigenvalue.ipynb #c041
 def _fits(size, kappa, n, failure, h=2.**-9):
     "Does rounding leave room for the bisection (the conditions of Lemma 3)?"
     growth, ratio = _growth(n, size, h, failure)
     degree, phi = _plan(size, kappa, -size, -size + h, 1.01*size, growth)
     return phi*degree**2 <= .01 and 2.2*phi*degree**2*ratio <= 1/4 and 2*size*(4.4*phi*degree**2)**2 <= 2**-8
 
-# %% ../nbs/14_eigenvalue.ipynb #c040
+# %% ../nbs/14_eigenvalue.ipynb #c043
 def degree_cap(
     n:int,         # vertices; public
     nu:float,      # public price of a pair
@@ -225,7 +225,7 @@ def degree_cap(
     while high - low > 1: low, high = ((low + high)//2, high) if fits((low + high)//2) else (low, (low + high)//2)
     return low if fits(low) else 0
 
-# %% ../nbs/14_eigenvalue.ipynb #c042
+# %% ../nbs/14_eigenvalue.ipynb #c045
 def _ritz(op, Y):
     "Upper bound on the least eigenvalue from the span of some vectors, rounding included."
     Q = np.linalg.qr(Y)[0]
@@ -234,7 +234,7 @@ def _ritz(op, Y):
     x = (Q @ V[:, :1])/np.linalg.norm(Q @ V[:, :1])
     return EigenBound(-math.inf, float(blocked_inner(x, op @ x)[0, 0]) + 2.**-53*(kappa + (300 + len(Y)/1000)*size), x[:, 0])
 
-# %% ../nbs/14_eigenvalue.ipynb #c043
+# %% ../nbs/14_eigenvalue.ipynb #c047
 def _settle(op, found, failures, rng, floor, enough, tolerance):
     "Bisection for the least eigenvalue (Lemma 3); `found` holds an upper bound and its vector."
     size, h = _norms(op)[0], tolerance/8
@@ -252,7 +252,7 @@ def _settle(op, found, failures, rng, floor, enough, tolerance):
         if not proved: best = replace(best, high=min(best.high, theta + h))
     return replace(best, low=low if best.high > floor else -math.inf)
 
-# %% ../nbs/14_eigenvalue.ipynb #c046
+# %% ../nbs/14_eigenvalue.ipynb #c050
 def least_eigenvalue(
     op,                      # Certificate without lifts
     failures,                # Failures
@@ -281,7 +281,7 @@ def least_eigenvalue(
     if dense: return _dense_settle(lifted, found, floor, enough, tolerance)
     return _settle(op.lift(op.null, size), found, failures, rng, floor, enough, tolerance)
 
-# %% ../nbs/14_eigenvalue.ipynb #c048
+# %% ../nbs/14_eigenvalue.ipynb #c052
 def _attempt(op, lifted, size, pairs, start, tol):
     "(upper bound and vector, Ritz vectors, Ritz values): high is the first Ritz value plus rho."
     w, W = _lowest(lifted, pairs, start, tol)
@@ -289,7 +289,7 @@ def _attempt(op, lifted, size, pairs, start, tol):
     rho = np.linalg.norm(op @ W - W*w) + 3*size*np.linalg.norm(U.T @ U - np.eye(U.shape[1])) + 4*math.sqrt(len(w))*2.**-53*_norms(lifted)[1]
     return EigenBound(-math.inf, w[0] + rho, W[:, 0]), W, w
 
-# %% ../nbs/14_eigenvalue.ipynb #c049
+# %% ../nbs/14_eigenvalue.ipynb #c053
 def _largest(op, low, start, steps=12):
     "A rough largest eigenvalue from a few power steps on op - low; affects only time."
     x = start[:, None] + 1e-3*np.cos(3.*np.arange(len(start)))[:, None]

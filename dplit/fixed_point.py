@@ -15,60 +15,94 @@ class Anderson:
     def __init__(self,
         memory:int=6, # differences remembered; 0 means none
     ): self.memory, self.last, self.seen = memory, None, 0
-    def __call__(self, g, f): # image and residual of the current point, (n, n) or (n,)
-        "The next point."
-        if not self.memory: return g
-        shape, g, f = g.shape, g.ravel(), f.ravel()
-        if self.last is None: self.D, self.H = np.zeros((2, self.memory, len(g)), np.float32), np.zeros((self.memory,)*2)
-        else:
-            i = self.seen % self.memory
-            for D, new, old in zip(self.D, (g, f), self.last): np.subtract(new, old, out=D[i], casting="same_kind")
-            self.seen, self.H[i] = self.seen + 1, self.D[1] @ self.D[1, i]
-            self.H[:, i] = self.H[i]
-        self.last, r = (g, f), min(self.seen, self.memory)
-        H = self.H[:r, :r] + 1e-8*np.trace(self.H)*np.eye(r)
-        if not r or not np.trace(H) > 0: return g.reshape(shape)
-        w, failed = lapack.dgesv(H, self.D[1, :r] @ f.astype(np.float32))[2:]
-        step = w.astype(np.float32) @ self.D[0, :r]
-        if failed or not np.linalg.norm(step) <= np.linalg.norm(g): step = 0 # along a flat direction the jump may have any length
-        return (g - step).reshape(shape)
 
-# %% ../nbs/08_fixed_point.ipynb #c011
+# %% ../nbs/08_fixed_point.ipynb #c007
+def _remember(self:Anderson, g, f):
+    "Keep the differences from the last image and residual, and their inner products."
+    if self.last is None: self.D, self.H = np.zeros((2, self.memory, len(g)), np.float32), np.zeros((self.memory,)*2)
+    else:
+        i = self.seen % self.memory
+        for D, new, old in zip(self.D, (g, f), self.last): np.subtract(new, old, out=D[i], casting="same_kind")
+        self.seen, self.H[i] = self.seen + 1, self.D[1] @ self.D[1, i]
+        self.H[:, i] = self.H[i]
+    self.last = g, f
+Anderson._remember = _remember
+
+# %% ../nbs/08_fixed_point.ipynb #c009
+def _extrapolate(self:Anderson,
+    g, # image of the current point; (n, n) or (n,)
+    f, # its residual
+):
+    "The next point."
+    if not self.memory: return g
+    shape, g, f = g.shape, g.ravel(), f.ravel()
+    self._remember(g, f)
+    r = min(self.seen, self.memory)
+    H = self.H[:r, :r] + 1e-8*np.trace(self.H)*np.eye(r)
+    if not r or not np.trace(H) > 0: return g.reshape(shape)
+    w, failed = lapack.dgesv(H, self.D[1, :r] @ f.astype(np.float32))[2:]
+    step = w.astype(np.float32) @ self.D[0, :r]
+    if failed or not np.linalg.norm(step) <= np.linalg.norm(g): step = 0 # along a flat direction the jump may have any length
+    return (g - step).reshape(shape)
+Anderson.__call__ = _extrapolate
+
+# %% ../nbs/08_fixed_point.ipynb #c015
+def _qr_iteration(Z, subset_by_index=None):
+    "The second algorithm: slower, and it computes all eigenvectors whatever was asked for."
+    w, V = eigh(Z, driver="ev", check_finite=False)
+    first, last = subset_by_index or (0, len(Z) - 1)
+    return w[first:last+1], V[:, first:last+1]
+
+# %% ../nbs/08_fixed_point.ipynb #c017
 def symmetric_eigen(
     Z,         # symmetric (n, n), finite
     driver:str="evd", # LAPACK algorithm tried first: "evd" divides and conquers; a subset always takes "evr"
-    **options, # of `scipy.linalg.eigh`
+    **options, # `subset_by_index` of `scipy.linalg.eigh`, or nothing
 )->tuple:      # (eigenvalues, ascending; eigenvectors in columns)
     "Eigendecomposition; if the first algorithm reports a failure, by QR iteration."
     try: return eigh(Z, driver="evr" if options else driver if len(Z) > 1 else "ev", check_finite=False, **options) # SciPy 1.13 gives evd too little room for one vertex
-    except LinAlgError: w, V = eigh(Z, driver="ev", check_finite=False)
-    first, last = options.get("subset_by_index", (0, len(Z) - 1))
-    return w[first:last+1], V[:, first:last+1]
+    except LinAlgError: return _qr_iteration(Z, **options)
 
-# %% ../nbs/08_fixed_point.ipynb #c013
+# %% ../nbs/08_fixed_point.ipynb #c019
 class PositivePart:
     "Positive eigenpairs of a slowly moving symmetric matrix; `self.full` holds the last full decomposition."
     def __init__(self,
         largest:int,  # largest subspace to track; 0: decompose every time
         degree:int=4, # of the Chebyshev filter
     ): self.V, self.largest, self.degree = None, largest, degree
-    def __call__(self, Z, full=False): # symmetric (n, n); force a full decomposition
-        "(eigenvalues, eigenvectors) of the positive part."
-        low = 0. if full or self.V is None else self.low - np.linalg.norm(Z - self.Z)
-        if low == 0 or low < 4*self.low: return self._decompose(Z)
-        old, half = self.V, low/2                       # the filter damps [low, 0]
-        new = (Z @ old - half*old)/half
-        for _ in range(self.degree - 1): old, new = new, (Z @ new - half*new)*(2/half) - old
-        Q = np.linalg.qr(new)[0]
-        H = Q.T @ (Z @ Q)
-        if not np.isfinite(H).all(): return self._decompose(Z)
-        w, W = symmetric_eigen((H + H.T)/2)
-        if w[3] > 0: return self._decompose(Z)          # fewer than four spare directions left
-        self.V, keep = (Q @ W)[:, ::-1], (w > 0)[::-1]  # the leading vectors first, they are amplified most
-        return w[::-1][keep], self.V[:, keep]
-    def _decompose(self, Z):
-        w, V = self.full = symmetric_eigen(Z)
-        self.Z, self.low, r = Z, w[0], np.count_nonzero(w > 0)
-        size = r + max(8, int(.3*r))
-        self.V = V[:, :-size-1:-1] if size <= self.largest and w[0] < 0 else None
-        return w[len(w)-r:], V[:, len(w)-r:]
+
+# %% ../nbs/08_fixed_point.ipynb #c021
+def _decompose(self:PositivePart, Z):
+    "Full decomposition: positive eigenpairs, and a new start for the tracker."
+    w, V = self.full = symmetric_eigen(Z)
+    self.Z, self.low, r = Z, w[0], np.count_nonzero(w > 0)
+    size = r + max(8, int(.3*r))
+    self.V = V[:, :-size-1:-1] if size <= self.largest and w[0] < 0 else None
+    return w[len(w)-r:], V[:, len(w)-r:]
+PositivePart._decompose = _decompose
+
+# %% ../nbs/08_fixed_point.ipynb #c024
+def _filtered(self:PositivePart, Z, low):
+    "The tracked vectors after a polynomial of Z that damps [low, 0], orthonormal."
+    old, half = self.V, low/2
+    new = (Z @ old - half*old)/half
+    for _ in range(self.degree - 1): old, new = new, (Z @ new - half*new)*(2/half) - old
+    return np.linalg.qr(new)[0]
+PositivePart._filtered = _filtered
+
+# %% ../nbs/08_fixed_point.ipynb #c026
+def _positive_pairs(self:PositivePart,
+    Z,          # symmetric (n, n)
+    full=False, # force a full decomposition
+):
+    "(eigenvalues, eigenvectors) of the positive part."
+    low = 0. if full or self.V is None else self.low - np.linalg.norm(Z - self.Z)
+    if low == 0 or low < 8*self.low: return self._decompose(Z)
+    Q = self._filtered(Z, low)
+    H = Q.T @ (Z @ Q)
+    if not np.isfinite(H).all(): return self._decompose(Z)
+    w, W = symmetric_eigen((H + H.T)/2)
+    if w[3] > 0: return self._decompose(Z)          # fewer than four spare directions left
+    self.V, keep = (Q @ W)[:, ::-1], (w > 0)[::-1]  # the leading vectors first, they are amplified most
+    return w[::-1][keep], self.V[:, keep]
+PositivePart.__call__ = _positive_pairs

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from .edge_flip import edge_flip_clustering, kmeans_rows, polish_labels, refine_labels, spectral_embedding
 from .estimator import PrivateEstimator
-from .graph_choice import choose_method, power_errors, predicted_strength, refine_share, stability_share
+from .graph_choice import choose_method, power_errors, refine_share, stability_share
 from .graphs import as_graph, check_dense_memory
 from .plots import COLORS, CYCLE, axes
 from .privacy import BRANCHES, Event, check_budget, check_choice, check_number, mu_from_budget

@@ -15,6 +15,7 @@ from functools import partial
 import numpy as np
 from .noise import NoisyQueries
 from .points import Box, Records
+from .privacy import check_number
 
 # %% ../nbs/32_grid_release.ipynb #c006
 def records_in_box(X:np.ndarray, # records (n, d); data units; any values
@@ -162,17 +163,26 @@ def grid_width(box:Box,  # public box
     ratio:float=.75,     # node distance over bandwidth
 )->np.ndarray:           # node distance along each axis (d,); data units
     "Node distance: ratio times the bandwidth, wider if a public cap on nodes needs it."
+    if box.d > 3: raise ValueError(f"box: a grid works up to 3 features, the box has {box.d}")
+    for h in np.atleast_1d(bandwidth): check_number("bandwidth", h, 0, low_open=True)
     width = np.maximum(ratio*np.asarray(bandwidth, float), 2*box.half/(MAX_PER_AXIS - 12))
     while np.prod(2*box.half/width + 12) > MAX_NODES: width = width*1.05
     return width
 
 # %% ../nbs/32_grid_release.ipynb #c044
+def _unit_noise(epsilon, mu):
+    "Standard deviation of the noise at sensitivity 1; exactly one budget must be given."
+    if (epsilon is None) == (mu is None): raise ValueError(f"epsilon={epsilon!r}, mu={mu!r}: give exactly one")
+    return 1/check_number("mu", mu, 0, low_open=True) if epsilon is None else math.sqrt(2)/check_number("epsilon", epsilon, 0, low_open=True)
+
+# %% ../nbs/32_grid_release.ipynb #c045
 def _noisy(queries, values, l1, l2, step, label, epsilon=None, mu=None):
     "One query: Laplace noise at epsilon, or Gaussian noise at mu."
-    if epsilon: return queries.laplace(values, l1/epsilon, l1, step, label)
+    _unit_noise(epsilon, mu)
+    if mu is None: return queries.laplace(values, l1/epsilon, l1, step, label)
     return queries.gaussian(values, l2/mu, l2, step, label)
 
-# %% ../nbs/32_grid_release.ipynb #c046
+# %% ../nbs/32_grid_release.ipynb #c047
 def _corner_block(A, box, width, offset):
     "Integer mass that the records of a block put on every node; private."
     d, unit = box.d, 2**(20//box.d)
@@ -189,12 +199,12 @@ def _corner_block(A, box, width, offset):
         total += np.bincount(at + int(stride @ corner), w, total.size)          # exact: integers below 2^53
     return (total.astype(np.int64).reshape(shape),)
 
-# %% ../nbs/32_grid_release.ipynb #c047
+# %% ../nbs/32_grid_release.ipynb #c048
 def _corner_sums(X, box, width, offset):
     "Integer mass on every node, and the total mass of one record; private."
     return block_total(X, partial(_corner_block, box=box, width=width, offset=offset))[0], 2**(20//box.d*box.d)
 
-# %% ../nbs/32_grid_release.ipynb #c049
+# %% ../nbs/32_grid_release.ipynb #c050
 def cell_ratio(n:float, # number of records: public, or a noisy count; >= 1
     noise:float,        # noise of one weight, in records
     d:int,              # dimension
@@ -202,7 +212,7 @@ def cell_ratio(n:float, # number of records: public, or a noisy count; >= 1
     "Cell width of the noisy histogram: wide where the privacy noise rules, narrow where sampling does (@eq-cell-ratio)."
     return float(np.clip(4.2*(noise/n)**(2/(d + 6)), .75, 1.25))
 
-# %% ../nbs/32_grid_release.ipynb #c052
+# %% ../nbs/32_grid_release.ipynb #c053
 def histogram_release(X,   # records: array (n, d), or a `Records`; data units; d <= 3
     box:Box,               # public box
     bandwidth,             # public or privately chosen bandwidth (d,); data units
@@ -212,7 +222,7 @@ def histogram_release(X,   # records: array (n, d), or a `Records`; data units; 
     mu:float=None,         # Gaussian budget per record: Gaussian noise
 )->GridRelease:            # the private density
     "Noisy histogram with split corners on a public grid: epsilon-DP (Laplace) or mu-GDP (Gaussian); @sec-H."
-    noise = math.sqrt(2)/epsilon if epsilon else 1/mu
+    noise = _unit_noise(epsilon, mu)
     ratio = cell_ratio(count, noise, box.d)
     width = grid_width(box, bandwidth, ratio)
     offset = queries.rng.generator().uniform(size=box.d)
@@ -221,14 +231,14 @@ def histogram_release(X,   # records: array (n, d), or a `Records`; data units; 
     axes = tuple(lo + (np.arange(m) - o)*w for lo, m, o, w in zip(box.lo, mass.shape, offset, width))
     return GridRelease(axes, weights, noise, count, np.maximum(bandwidth, width/ratio), width**2/6)
 
-# %% ../nbs/32_grid_release.ipynb #c055
+# %% ../nbs/32_grid_release.ipynb #c056
 def bump_width(bandwidth, # bandwidth (d,); data units
 )->np.ndarray:            # standard deviation a of the released bump (d,); data units
     "The part of the smoothing that B does before the noise (@eq-split)."
     h = np.asarray(bandwidth, float)
     return h*math.sqrt(h.size/(2*(h.size + 1)))
 
-# %% ../nbs/32_grid_release.ipynb #c058
+# %% ../nbs/32_grid_release.ipynb #c059
 def theta_bound(width, # node distance b along each axis; data units
     bump,              # standard deviation a of the bump along each axis; data units
 )->float:              # sup over x of the norm of one record's vector
@@ -237,7 +247,7 @@ def theta_bound(width, # node distance b along each axis; data units
     j = np.arange(-60, 61)[:, None]
     return float(np.sqrt(np.exp(-(j*b.ravel()/a.ravel())**2).sum(0).prod()))
 
-# %% ../nbs/32_grid_release.ipynb #c061
+# %% ../nbs/32_grid_release.ipynb #c062
 def _bump_tables(box, width, bump, offset):
     "Integer tables (fine points, nodes) along each axis, their node positions, fine points per cell, and bits."
     d = box.d; bits, S, pad = 22//d, (8 if d < 3 else 4), 4
@@ -249,7 +259,7 @@ def _bump_tables(box, width, bump, offset):
         axes.append(lo + (np.arange(nodes) - pad - o)*b)
     return tables, tuple(axes), S, pad, bits
 
-# %% ../nbs/32_grid_release.ipynb #c062
+# %% ../nbs/32_grid_release.ipynb #c063
 def _fine_block(A, box, width, offset, S, pad, shape):
     "How many records of a block lie at each fine point; private."
     at = 0
@@ -257,15 +267,22 @@ def _fine_block(A, box, width, offset, S, pad, shape):
         at = at*m + np.minimum(np.rint(((z - lo)/w + o + pad)*S).astype(np.int64), m - 1)
     return (np.bincount(at, minlength=math.prod(shape)).reshape(shape),)
 
-# %% ../nbs/32_grid_release.ipynb #c063
+# %% ../nbs/32_grid_release.ipynb #c065
+def _table_sums(counts, tables):
+    "The tables summed with the counts of the fine points as weights, exactly."
+    def product(q):
+        for c, table in enumerate(tables): q = np.moveaxis(np.tensordot(table, q, (0, c)), 0, c)
+        return q.astype(np.int64)
+    return product((counts & 511).astype(float)) + (product((counts >> 9).astype(float)) << 9)
+
+# %% ../nbs/32_grid_release.ipynb #c066
 def _bump_sums(X, box, width, offset, tables, S, pad):
     "Exact integer sums of the records' vectors; private."
     shape = tuple(len(t) for t in tables)
-    q = block_total(X, partial(_fine_block, box=box, width=width, offset=offset, S=S, pad=pad, shape=shape))[0].astype(float)
-    for c, table in enumerate(tables): q = np.moveaxis(np.tensordot(table, q, (0, c)), 0, c)   # exact: integers below 2^53
-    return q.astype(np.int64)
+    counts = block_total(X, partial(_fine_block, box=box, width=width, offset=offset, S=S, pad=pad, shape=shape))[0]
+    return _table_sums(counts, tables)
 
-# %% ../nbs/32_grid_release.ipynb #c065
+# %% ../nbs/32_grid_release.ipynb #c069
 def gaussian_process_release(X, # records: array (n, d), or a `Records`; data units; d <= 3
     box:Box,                    # public box
     bandwidth,                  # public or privately chosen bandwidth (d,); data units
@@ -282,14 +299,14 @@ def gaussian_process_release(X, # records: array (n, d), or a `Records`; data un
     q = queries.gaussian(_bump_sums(X, box, width, offset, tables, S, pad), delta/mu, delta, step, label="gaussian process")
     return GridRelease(axes, q, delta/mu, count, h, a*a, float(np.prod(width/(math.sqrt(2*math.pi)*a))))
 
-# %% ../nbs/32_grid_release.ipynb #c066
+# %% ../nbs/32_grid_release.ipynb #c070
 def bump_sensitivity(tables,   # integer tables (fine points, nodes), one per axis
     bits:int, # their entries are in units of 2^-bits
 )->float:     # largest l2 norm of one record's vector; units of @eq-half
     "Exact sensitivity of B: the longest row of every table."
     return math.prod(math.sqrt((t*t).sum(1).max()) for t in tables)*2.**(-bits*len(tables))*(1 + 1e-12)
 
-# %% ../nbs/32_grid_release.ipynb #c071
+# %% ../nbs/32_grid_release.ipynb #c075
 def private_count(X,      # records: array (n, d), or a `Records`
     queries:NoisyQueries, # where the noise comes from
     epsilon:float=None,   # pure budget per record, or
@@ -298,14 +315,14 @@ def private_count(X,      # records: array (n, d), or a `Records`
     "Noisy count: epsilon-DP or mu-GDP, as adding a record changes it by 1."
     return max(1., float(_noisy(queries, block_total(X, _rows)[0], 1., 1., 1., "count", epsilon, mu)[0]))
 
-# %% ../nbs/32_grid_release.ipynb #c073
+# %% ../nbs/32_grid_release.ipynb #c077
 def _scale_block(A, box):
     "Integer sums of (z/4, mean of z squared) over a block; private."
     Z = [np.clip((z - m)/h, -1, 1) for z, m, h in zip(records_in_box(A, box).T, box.mid, box.half)]
     rows = [z/4 for z in Z] + [np.minimum(sum(z*z for z in Z)/box.d, 1)]     # written out: the sum must not depend on the other records
     return (np.array([np.trunc(r*2**20).astype(np.int64).sum() for r in rows]),)
 
-# %% ../nbs/32_grid_release.ipynb #c074
+# %% ../nbs/32_grid_release.ipynb #c078
 def private_scale(X,      # records: array (n, d), or a `Records`; data units
     box:Box,              # public box
     count:float,          # public number of records, or a noisy count

@@ -15,12 +15,13 @@ from .points import as_box
 # %% ../nbs/32_grid_release_audit.ipynb #c006
 def _whole(kind, data, rng, bounds=(-1, 1), bandwidth=None, count=None, door=NoisyQueries):
     "Count, scale and density of a table for a total budget of 1, with their events; for audits."
-    q, box, pure = door(rng), as_box(bounds, np.shape(data)[1]), kind == "histogram"
+    q, box, pure, swap = door(rng), as_box(bounds, np.shape(data)[1]), kind == "histogram", kind.startswith("replaced")
     def part(p): return dict(epsilon=p) if pure else dict(mu=math.sqrt(p))
-    n = private_count(data, q, **part(.05)) if count is None else count
+    left = .85 if swap else .8
+    n = max(1., len(data)) if swap and count is None else private_count(data, q, **part(.05)) if count is None else count
     s = private_scale(data, box, n, q, **part(.15))
-    h = rule_bandwidth(n, math.sqrt(2)/.8 if pure else .8**-.5, s, box.d) if bandwidth is None else np.full(box.d, bandwidth)
-    return (histogram_release if pure else gaussian_process_release)(data, box, h, n, q, **part(.8)), q.events
+    h = rule_bandwidth(n, math.sqrt(2)/left if pure else left**-.5, s, box.d) if bandwidth is None else np.full(box.d, bandwidth)
+    return (histogram_release if kind.endswith("histogram") else gaussian_process_release)(data, box, h, n, q, **part(left)), q.events
 
 # %% ../nbs/32_grid_release_audit.ipynb #c011
 def _halved(kind):
@@ -34,17 +35,30 @@ class HalfSensitivity(NoisyQueries):
     laplace, gaussian = _halved("laplace"), _halved("gaussian")
 
 # %% ../nbs/32_grid_release_audit.ipynb #c014
+def _signed(data, rng):
+    "A mistake for audits: sums of signed coordinates, asked as if a replaced record moved them by the root of 2."
+    Z = np.nan_to_num(np.clip(data, -1, 1))/math.sqrt(data.shape[1])
+    return NoisyQueries(rng).gaussian(np.trunc(Z*2**20).astype(np.int64).sum(0), 1., 1., 2.**-20)
+
+# %% ../nbs/32_grid_release_audit.ipynb #c016
+def _neighbors(swap):
+    "Adversarial pairs in the plane and on a line: one record more, or one replaced."
+    from dplit.audit import adversarial_pairs
+    how = "replace-one" if swap else "add-remove"
+    return [p for d, step in ((2, 9), (1, 13)) for p in adversarial_pairs(d, np.random.default_rng(d), how, n=20)[::step]]
+
+# %% ../nbs/32_grid_release_audit.ipynb #c018
 def audit_case(
-    kind:str="histogram", # "histogram" (H, pure) or "gaussian-process" (B)
+    kind:str="histogram", # "histogram" (H, pure), "gaussian-process" (B), "replaced histogram" or "replaced gaussian-process"
 ):                        # an AuditCase for `dplit.refute.run_suite`
     "How to audit a density release with its count and scale at a budget of 1, and the mutants that must be caught."
-    from dplit.audit import adversarial_pairs
     from dplit.refute import AuditCase, weak_run
+    swap = kind.startswith("replaced")
     def run(D, rng, **change): return _whole(kind, D, rng, **change)
     clean = lambda D: np.nan_to_num(np.clip(D, -1, 1))
     mutants = {"noise/√2": weak_run(run), "bandwidth from the data": lambda D, rng: run(D, rng, bandwidth=.1 + float(clean(D).std()) if len(D) else .3),
-               "box from the data": lambda D, rng: run(D, rng, bounds=(-1, 1 + float(np.abs(clean(D)).sum()))), "true count": lambda D, rng: run(D, rng, count=max(1., len(D))),
-               "sensitivity/2": lambda D, rng: run(D, rng, door=HalfSensitivity)}
-    pairs = [p for d, step in ((2, 9), (1, 13)) for p in adversarial_pairs(d, np.random.default_rng(d), n=20)[::step]]
+               "box from the data": lambda D, rng: run(D, rng, bounds=(-1, 1 + float(np.abs(clean(D)).sum()))),
+               "sensitivity/2": lambda D, rng: run(D, rng, door=HalfSensitivity)} | ({"signed entries": _signed} if swap else {"true count": lambda D, rng: run(D, rng, count=max(1., len(D)))})
+    if swap: return AuditCase(f"density, {kind}", run, _neighbors(True), mu=math.sqrt(2), mutants=mutants, law_runs=5, units=math.sqrt(2))
     score = (np.zeros((0, 1)), np.zeros((1, 1))), lambda out: float(out[0].weights.sum())
-    return AuditCase(f"density, {kind}", run, pairs, **{"epsilon" if kind == "histogram" else "mu": 1.}, mutants=mutants, score=score, runs=(300, 30_000), law_runs=5)
+    return AuditCase(f"density, {kind}", run, _neighbors(False), **{"epsilon" if kind == "histogram" else "mu": 1.}, mutants=mutants, score=score, runs=(300, 30_000), law_runs=5)

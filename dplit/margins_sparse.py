@@ -41,7 +41,7 @@ def _scores(A, labels, k, nu):
 # %% ../nbs/14_margins_sparse.ipynb #c011
 def _rounds(n, k): return 2 + math.ceil(math.log(max(error_share(n, k)*n, 2))/math.log(16/9))
 
-# %% ../nbs/14_margins_sparse.ipynb #c012
+# %% ../nbs/14_margins_sparse.ipynb #c013
 def majority(
     A,              # simple graph, scipy.sparse float64 (n, n); private
     labels,         # start; (n,) in 0..k-1
@@ -55,14 +55,14 @@ def majority(
         labels = new
     return labels
 
-# %% ../nbs/14_margins_sparse.ipynb #c013
+# %% ../nbs/14_margins_sparse.ipynb #c014
 def _lead(scores, labels):
     "The least lead of the own class."
     rows, rest = np.arange(len(labels)), scores.copy()
     rest[rows, labels] = -np.inf
     return (scores[rows, labels] - rest.max(1)).min()
 
-# %% ../nbs/14_margins_sparse.ipynb #c014
+# %% ../nbs/14_margins_sparse.ipynb #c016
 def explained(
     A,          # simple graph, scipy.sparse float64 (n, n); private
     labels,     # (n,) in 0..k-1, every class non-empty
@@ -75,7 +75,7 @@ def explained(
     H = N.T @ (A @ N)
     return _lead(scores, labels), np.linalg.norm(A @ N - N @ H), np.linalg.eigvalsh(H)[0], np.linalg.norm(H - nu*np.sqrt(np.outer(sizes, sizes)), 2), N
 
-# %% ../nbs/14_margins_sparse.ipynb #c017
+# %% ../nbs/14_margins_sparse.ipynb #c019
 def power_space(
     A,              # simple graph, scipy.sparse float64 (n, n); private
     n_clusters:int, # k
@@ -88,7 +88,7 @@ def power_space(
     for _ in range(math.ceil(math.log2(2.4*math.sqrt(n)*k*k/(failure*1e-4)))): V = np.linalg.qr(A @ V)[0]
     return V
 
-# %% ../nbs/14_margins_sparse.ipynb #c018
+# %% ../nbs/14_margins_sparse.ipynb #c020
 def seeded_labels(
     V,              # rows of the eigenspace; (n, k)
     n_clusters:int, # k
@@ -104,14 +104,14 @@ def seeded_labels(
         distances = np.c_[distances, np.linalg.norm(V - V[seeds[-1]], axis=1)]
     return distances.argmin(1)
 
-# %% ../nbs/14_margins_sparse.ipynb #c019
+# %% ../nbs/14_margins_sparse.ipynb #c021
 def _draw_chance(n, k):
     "p_0 of Theorem 2."
     N0, N1 = size_range(n, k)
     bad, stray = ((1.01*E0)**2*N1/(2*x*x) for x in (ETA, 1 - 3*ETA))
     return (1 - bad/n)*math.prod(((k - i)*N0 - bad)/((k - i)*N1 + stray) for i in range(1, k))
 
-# %% ../nbs/14_margins_sparse.ipynb #c020
+# %% ../nbs/14_margins_sparse.ipynb #c022
 def draws_needed(
     n:int,          # vertices; public
     n_clusters:int, # classes; public
@@ -120,12 +120,12 @@ def draws_needed(
     "How often to draw seeds so that one draw is good: log(failure)/log(1 - p_0) (Theorem 2)."
     return math.ceil(math.log(failure)/math.log(1 - _draw_chance(n, n_clusters)))
 
-# %% ../nbs/14_margins_sparse.ipynb #c023
+# %% ../nbs/14_margins_sparse.ipynb #c026
 def _noise(A, N, failures, rng):
     "Upper bound on ‖PAP‖, with proof, at most 2**-6 too large."
     return max(-least_eigenvalue(Certificate(B, 0., np.zeros(A.shape[0]), N), failures, rng).low for B in (A, -A))
 
-# %% ../nbs/14_margins_sparse.ipynb #c025
+# %% ../nbs/14_margins_sparse.ipynb #c028
 def sparse_margin(
     A,              # simple graph, scipy.sparse float64 (n, n); private
     labels,         # (n,) in 0..k-1
@@ -145,7 +145,7 @@ def sparse_margin(
     low = min(cap, terms(_noise(A, N, failures, rng)) - 2.**-20)
     return low if low <= 0 else min(low, nonprivate_margin_many(A, labels, k, nu, failures, rng, None, cap, math.inf))
 
-# %% ../nbs/14_margins_sparse.ipynb #c026
+# %% ../nbs/14_margins_sparse.ipynb #c029
 def _terms(a, rho, theta, chi, noise, n, k):
     "L_1, L_2 and L_3."
     N0, phi = size_range(n, k)[0], error_share(n, k)
@@ -153,14 +153,14 @@ def _terms(a, rho, theta, chi, noise, n, k):
     c1, c2, c3 = .75*(1 + 2*r*f + 4*phi/N0) + 2*(1 + r*f), 1.1*(E0*(1 + 2/N0) + r), 1.1*(2 + 2/N0 + 2*r)
     return (.75*(a - 2*rho*f - 2*chi*phi) - 2*(noise + rho*f))/c1, (E0*(theta - noise) - rho)/c2, (theta - 2*noise - 2*rho)/c3
 
-# %% ../nbs/14_margins_sparse.ipynb #c031
+# %% ../nbs/14_margins_sparse.ipynb #c034
 def _candidates(A, k, failures, rng):
     "The guess, then as many draws of seeds as make one of them good; None where seeds ran out."
     yield nonprivate_classes(A, k, rng)
     V = power_space(A, k, failures(), rng)
     for _ in range(draws_needed(A.shape[0], k, failures())): yield seeded_labels(V, k, rng)
 
-# %% ../nbs/14_margins_sparse.ipynb #c032
+# %% ../nbs/14_margins_sparse.ipynb #c035
 def nonprivate_search_sparse(
     A,              # simple graph, scipy.sparse (n, n); private
     n_clusters:int, # k; >= 2

@@ -13,8 +13,8 @@ from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 from .ascent import ascent_modes, feature_modes, feature_mode_std, feature_release
 from .estimator import PrivateEstimator, group_size
-from .grid_release import bandwidth_in_range, block_total, check_range, default_scale, gaussian_process_release, histogram_release, noise_on_grid, on_grid, private_count, private_scale, rule_bandwidth, _rows
-from .modes import find_modes, histogram_means, plot_release
+from .grid_release import bandwidth_in_range, block_total, check_range, default_scale, gaussian_process_release, histogram_release, noise_on_grid, on_grid, private_count, private_scale, _rows
+from .modes import find_modes, histogram_means, mode_bandwidth, plot_release
 from .modes_published import dp_grams
 from .noise import NoisyQueries
 from .plots import COLORS, axes
@@ -81,7 +81,7 @@ def _side_answers(model, records, box, method, release, pure):
         part = .15 if pure else .16; left -= part
         scale = private_scale(records, box, n, release.queries, **_share(release, pure, part))
     noise = math.sqrt(2)/(left*release.epsilon) if pure else math.sqrt((10 if method == "ascent" else 1)/left)/release.mu
-    h = rule_bandwidth(n, noise, scale, box.d) if isinstance(model.bandwidth, str) else np.full(box.d, float(model.bandwidth))
+    h = mode_bandwidth(n, noise, scale, box.d) if isinstance(model.bandwidth, str) else np.full(box.d, float(model.bandwidth))
     return n, bandwidth_in_range(h, box), left
 
 # %% ../nbs/35_mode_clustering.ipynb #c020
@@ -169,15 +169,15 @@ def _walk_route(model, records, box, method, release, h, left, delta):
     "The repaired walk and the published one: modes alone."
     if method == "ascent": modes = ascent_modes(records, box, h, math.sqrt(left)*release.mu, release.queries, model.n_clusters)
     else:
-        given = None if isinstance(model.bandwidth, str) else float(model.bandwidth)
-        modes = dp_grams(box_unscale(box_scale(records.table, box), box), (box.lo, box.hi), model.epsilon, delta, release.queries, n_modes=model.n_clusters, bandwidth=given)
+        given = {} if isinstance(model.bandwidth, str) else dict(bandwidth=float(model.bandwidth))
+        modes = dp_grams(box_unscale(box_scale(records.table, box), box), (box.lo, box.hi), model.epsilon, delta, release.queries, n_modes=model.n_clusters, **given)
     return modes, np.full(modes.shape, np.nan), np.full(len(modes), np.nan), None
 
 # %% ../nbs/35_mode_clustering.ipynb #c031
 def _route(model, records, box, method, delta, release):
     "Count and bandwidth, then the method's answer: (modes, std, persistence, density), count, bandwidth."
-    if MODE_METHODS[method].status == "broken": n, h, left = float(len(records.table)), np.full(box.d, np.nan), 1.
-    else: n, h, left = _side_answers(model, records, box, method, release, delta == 0)
+    broken = MODE_METHODS[method].status == "broken"
+    n, h, left = (float(len(records.table)), np.full(box.d, np.nan), 1.) if broken else _side_answers(model, records, box, method, release, delta == 0)
     if MODE_METHODS[method].root2 and box.d <= 3: out = _grid_route(model, records, box, method, release, n, h, delta == 0, left)
     elif method == "gaussian-process": out = _feature_route(model, records, box, release, n, h, left)
     else: out = _walk_route(model, records, box, method, release, h, left, delta)
@@ -297,24 +297,32 @@ def _careless(data):
             "sensitivity/2": {f.__name__: halved(f) for f in (histogram_release, gaussian_process_release, feature_release, ascent_modes)}}
 
 # %% ../nbs/35_mode_clustering.ipynb #c073
+def _audit_pairs(d, swap, step):
+    "Adversarial neighbors, led by the pair that costs most: a lone record, or a pile whose first record moves to the far corner."
+    from dplit.audit import adversarial_pairs
+    pile = np.full((9, d), -.9)
+    return [(pile, np.vstack([-pile[:1], pile[1:]])) if swap else (pile[:0], np.zeros((1, d))), *adversarial_pairs(d, np.random.default_rng(1), "replace-one" if swap else "add-remove", n=12)[::step]]
+
+# %% ../nbs/35_mode_clustering.ipynb #c075
 def audit_case(
-    method:str="histogram", # "histogram", "histogram-kmeans", "gaussian-process", "ascent", "features" (four columns) or "private bandwidth"
+    method:str="histogram", # "histogram", "histogram-kmeans", "gaussian-process", "ascent", "features" (four columns), "private bandwidth", "replaced histogram" or "replaced gaussian-process"
 ):                          # an AuditCase for `dplit.refute.run_suite`
     "How to audit `ModeClustering` at epsilon = 1, and the mutants that must be caught."
     from unittest.mock import patch
-    from dplit.audit import adversarial_pairs
     from dplit.privacy import mu_from_budget
     from dplit.refute import AuditCase, weak_run
-    (name, d), h = {"features": ("gaussian-process", 4), "private bandwidth": ("histogram", 2)}.get(method, (method, 2)), "private" if method == "private bandwidth" else .5
+    swap, h, quick = method.startswith("replaced "), "private" if method == "private bandwidth" else .5, method in ("histogram", "gaussian-process")
+    name, d = {"features": ("gaussian-process", 4), "private bandwidth": ("histogram", 2)}.get(method, (method.removeprefix("replaced "), 2))
+    how = dict(method=name, bandwidth=h) | (dict(adjacency="replace-one", delta=1e-6) if swap else {})
     def run(D, rng):
-        m = ModeClustering(3, epsilon=1., bounds=(-1, 1), method=name, bandwidth=h, random_state=rng).fit(D)
+        with warnings.catch_warnings(action="ignore", category=LowSignalWarning):
+            m = ModeClustering(3, epsilon=1., bounds=(-1, 1), random_state=rng, **how).fit(D)
         return m.modes_, m.mode_std_, m.persistence_, m.density_, m.claim_, m.n_records_, m.bandwidth_
     def mutant(name):
         def careless(D, rng):
             with patch.dict(globals(), _careless(D)[name]): return run(D, rng)
         return careless
-    claim = dict(epsilon=1.) if MODE_METHODS[name].pure else dict(mu=mu_from_budget(1., 1e-6))
-    quick = method in ("histogram", "gaussian-process")
-    pairs = [(np.zeros((0, d)), np.zeros((1, d))), *adversarial_pairs(d, np.random.default_rng(1), n=12)[::11 if quick else 61]]
-    mutants = {n: mutant(n) for n in _careless(np.zeros((0, d))) if n != "shares add up to 2" or claim.get("epsilon") or quick}
-    return AuditCase(f"ModeClustering, {method}", run, pairs, **claim, mutants=mutants | ({"noise/√2": weak_run(run)} if h == .5 else {}), law_runs=0 if h == "private" else 1 if method == "features" else 8)
+    claim = dict(epsilon=1.) if MODE_METHODS[name].pure and not swap else dict(mu=mu_from_budget(1., 1e-6))
+    idle = {"true count"} if swap else set() if claim.get("epsilon") or quick else {"shares add up to 2"}
+    mutants = {n: mutant(n) for n in _careless(np.zeros((0, d))) if n not in idle} | ({"noise/√2": weak_run(run)} if h == .5 else {})
+    return AuditCase(f"ModeClustering, {method}", run, _audit_pairs(d, swap, 11 if quick else 61), **claim, mutants=mutants, law_runs=0 if h == "private" else 1 if method == "features" else 8, units=math.sqrt(2) if swap else 1)

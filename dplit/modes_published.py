@@ -17,6 +17,11 @@ from .noise import NoisyQueries, grid_step
 from .privacy import check_budget, check_number
 
 # %% ../nbs/31_modes_published.ipynb #c006
+def _clipped(g, clip):
+    "Gradients, one a row, cut to the length `clip`."
+    return g*np.minimum(1, clip/np.maximum(np.linalg.norm(g, axis=1, keepdims=True), 1e-300))
+
+# %% ../nbs/31_modes_published.ipynb #c008
 def stabilized_score(
     points:np.ndarray,      # where to evaluate; shape (k, d)
     X:np.ndarray,           # records; shape (m, d)
@@ -28,22 +33,18 @@ def stabilized_score(
     "Clipped gradient over floored density, equation (1) of the source."
     if floor == 0 and kernel == "gaussian": return (mean_shift(points, X, bandwidth, max_iter=1) - points) / bandwidth**2
     p, g = kde_and_gradient(points, X, bandwidth, kernel=kernel)
-    size = np.linalg.norm(g, axis=1, keepdims=True)
-    return g * np.minimum(1, clip/np.maximum(size, 1e-300)) / np.maximum(p, floor)[:, None]
+    return _clipped(g, clip) / np.maximum(p, floor)[:, None]
 
-# %% ../nbs/31_modes_published.ipynb #c009
+# %% ../nbs/31_modes_published.ipynb #c011
 def round_budget(
-    n:int,           # number of records (public)
-    batch:int,       # records per round, <= n
-    rounds:int,      # T
-    epsilon:float,   # budget of the whole ascent; > 0
-    delta:float,     # in (0, 1)
+    n:int, batch:int, rounds:int, # number of records (public), records of a round (at most n), and T
+    epsilon:float, delta:float,   # budget of the whole ascent; > 0, and in (0, 1)
 )->tuple[float, float]:  # epsilon and delta of one round, after subsampling
     "Budget of one round as printed in the source."
     caps = math.log(1 + (math.e - 1)*batch/n), epsilon/(2*math.sqrt(2*rounds*math.log(2/delta))), math.sqrt(epsilon/(4*rounds))
     return min(caps), delta/(2*rounds)
 
-# %% ../nbs/31_modes_published.ipynb #c010
+# %% ../nbs/31_modes_published.ipynb #c012
 def ascent_sigma(
     sensitivity:float,  # S: sensitivity of the score times the batch size
     n:int,              # number of records (public)
@@ -57,18 +58,24 @@ def ascent_sigma(
     inner = math.log(1 + n/batch*(math.exp(per_round) - 1))
     return sensitivity/batch * math.sqrt(2*math.log(2.5*batch*rounds/(n*delta))) / inner
 
-# %% ../nbs/31_modes_published.ipynb #c013
+# %% ../nbs/31_modes_published.ipynb #c015
 def joint_sensitivity(
     bandwidth:float,  # h > 0
     d:int,            # dimension
-    clip:float,       # A > 0
-    floor:float,      # p_floor > 0
+    clip:float, floor:float, # A and p_floor; > 0
 )->float:             # Delta_corr; divide by the batch size
     "Claimed joint sensitivity of all starts in the norm of the noise. FALSE when clip or floor is active (erratum M1)."
     for name, v in (("bandwidth", bandwidth), ("clip", clip), ("floor", floor)): check_number(name, v, 0, low_open=True)
     return 2*math.sqrt(2)*(spectral_constant(1, d)**.5*bandwidth**-(d + 1)/floor + clip*spectral_constant(0, d)**.5*bandwidth**-d/floor**2)
 
-# %% ../nbs/31_modes_published.ipynb #c016
+# %% ../nbs/31_modes_published.ipynb #c018
+def _noise_basis(x, bandwidth):
+    "Roots of the eigenvalues of the noise correlation that do not vanish, as a column, and their eigenvectors."
+    value, basis = np.linalg.eigh(np.exp(-cdist(x, x)/bandwidth))
+    keep = value > 1e-9*value[-1]
+    return np.sqrt(value[keep])[:, None], basis[:, keep]
+
+# %% ../nbs/31_modes_published.ipynb #c020
 def correlated_scores(
     scores:np.ndarray,     # one row per start; shape (k, c)
     x:np.ndarray,          # the starts, public or released; shape (k, d)
@@ -78,13 +85,11 @@ def correlated_scores(
     queries:NoisyQueries,  # the door to private data
 )->np.ndarray:             # scores plus noise of covariance sigma^2 K; shape (k, c)
     "Release scores with noise correlated by the exponential kernel; the privacy rests on the claimed sensitivity."
-    value, basis = np.linalg.eigh(np.exp(-cdist(x, x)/bandwidth))
-    keep = value > 1e-9*value[-1]
-    root, basis, grid = np.sqrt(value[keep])[:, None], basis[:, keep], grid_step(sigma)
+    (root, basis), grid = _noise_basis(x, bandwidth), grid_step(sigma)
     whitened = np.rint(basis.T @ scores / root / grid).astype(np.int64)
     return basis @ (root * queries.gaussian(whitened, sigma, sensitivity, grid, label="scores"))
 
-# %% ../nbs/31_modes_published.ipynb #c019
+# %% ../nbs/31_modes_published.ipynb #c023
 def private_ascent(
     starts:np.ndarray,     # public or released; shape (k, d)
     X:np.ndarray,          # records; shape (n, d)
@@ -108,7 +113,14 @@ def private_ascent(
         path.append(x)
     return np.array(path)
 
-# %% ../nbs/31_modes_published.ipynb #c022
+# %% ../nbs/31_modes_published.ipynb #c026
+def _grid_shape(lo, hi, spacing, limit):
+    "Nodes along each axis; at least two, and no more than `limit` in all."
+    shape = np.maximum(2, np.ceil((hi - lo)/check_number("spacing", spacing, 0, low_open=True)).astype(int) + 1)
+    if np.log(shape).sum() > math.log(limit): raise ValueError(f"spacing={spacing}: the grid has {shape.tolist()} nodes per axis, at most {limit} in all are allowed")
+    return shape
+
+# %% ../nbs/31_modes_published.ipynb #c028
 def dap_grid(
     bounds,           # public box (lo, hi); each of shape (d,)
     spacing:float,    # h_DAP; > 0; data units
@@ -116,11 +128,9 @@ def dap_grid(
 )->np.ndarray:        # nodes; shape (N, d)
     "Regular grid of candidates over the public box."
     lo, hi = (np.atleast_1d(np.asarray(b, float)) for b in bounds)
-    shape = np.maximum(2, np.ceil((hi - lo)/check_number("spacing", spacing, 0, low_open=True)).astype(int) + 1)
-    if np.log(shape).sum() > math.log(limit): raise ValueError(f"spacing={spacing}: the grid has {shape.tolist()} nodes per axis, at most {limit} in all are allowed")
-    return grid_nodes(lo, hi, shape)
+    return grid_nodes(lo, hi, _grid_shape(lo, hi, spacing, limit))
 
-# %% ../nbs/31_modes_published.ipynb #c023
+# %% ../nbs/31_modes_published.ipynb #c029
 def dap(
     X:np.ndarray,           # records; shape (n, d)
     candidates:np.ndarray,  # public candidates; shape (N, d)
@@ -141,7 +151,7 @@ def dap(
         active &= np.linalg.norm(candidates - candidates[j], axis=1) > suppress
     return candidates[drawn]
 
-# %% ../nbs/31_modes_published.ipynb #c028
+# %% ../nbs/31_modes_published.ipynb #c034
 def merge_by_ward(
     points:np.ndarray,  # released end points; shape (k, d)
     n_modes:int,        # number of groups
@@ -151,20 +161,20 @@ def merge_by_ward(
     group = AgglomerativeClustering(n_modes).fit_predict(points)
     return np.array([points[group == j].mean(0) for j in range(n_modes)])
 
-# %% ../nbs/31_modes_published.ipynb #c030
+# %% ../nbs/31_modes_published.ipynb #c036
 def _open_numbers(n, volume, bandwidth, clip, floor, batch):
     "Clip, floor, rounds and batch size; what the text leaves open is filled in by public defaults."
     floor = 1/volume if floor is None else floor
     return floor/bandwidth if clip is None else clip, floor, math.ceil(math.log(n)), batch or math.ceil(n/math.log(n))
 
-# %% ../nbs/31_modes_published.ipynb #c031
+# %% ../nbs/31_modes_published.ipynb #c037
 def _dap_starts(X, lo, hi, unit, k, candidates, epsilon, queries):
     "DAP with the radii of the text, in public units; epsilon-DP."
     n, d = X.shape; radius = unit*(math.log(n)/n)**(1/(d + 4))
     nodes = dap_grid((lo, hi), radius) if candidates is None else candidates
     return dap(X, nodes, k, radius, unit*math.log(n)**(-1/d), epsilon, queries)
 
-# %% ../nbs/31_modes_published.ipynb #c032
+# %% ../nbs/31_modes_published.ipynb #c038
 def dp_grams(
     X:np.ndarray,                # records; shape (n, d)
     bounds,                      # public box (lo, hi)
@@ -196,7 +206,7 @@ def dp_grams(
     end = private_ascent(starts, X, h, sigma, S/m, T, m, step or h*h, queries, clip=clip, floor=floor, kernel=kernel)[-1]
     return merge_by_radius(end, h)[0] if n_modes is None else merge_by_ward(end, n_modes)
 
-# %% ../nbs/31_modes_published.ipynb #c035
+# %% ../nbs/31_modes_published.ipynb #c041
 def dp_grams_c(
     X:np.ndarray,                # records; shape (n, d)
     n_clusters:int,              # number of centers
@@ -208,7 +218,7 @@ def dp_grams_c(
     "DP-GRAMS-C as published (Algorithm 3): merged modes as cluster centers. Claim BROKEN as for `dp_grams`."
     return dp_grams(X, bounds, epsilon, delta, queries, n_modes=check_number("n_clusters", n_clusters, 1, integer=True), **options)
 
-# %% ../nbs/31_modes_published.ipynb #c039
+# %% ../nbs/31_modes_published.ipynb #c045
 def conditional_dap(
     x:np.ndarray,          # public predictors; shape (n,)
     y:np.ndarray,          # responses; shape (n,)
@@ -229,14 +239,14 @@ def conditional_dap(
     queries.events.extend(events)
     return np.array(anchors)
 
-# %% ../nbs/31_modes_published.ipynb #c041
+# %% ../nbs/31_modes_published.ipynb #c047
 def _anchors(x, y, edges, y_grid, draws, h, initializer, epsilon, queries):
     "Starting points of partial mean shift, binned or by DAP in the plane; epsilon-DP in one response."
     if initializer == "binned": return conditional_dap(x, y, edges, y_grid, draws, h, epsilon, queries)
     nodes = np.stack(np.meshgrid((edges[1:] + edges[:-1])/2, y_grid, indexing="ij"), -1).reshape(-1, 2)
     return dap(np.c_[x, y], nodes, (len(edges) - 1)*draws, h, h, epsilon, queries)
 
-# %% ../nbs/31_modes_published.ipynb #c042
+# %% ../nbs/31_modes_published.ipynb #c048
 def dp_pms(
     x:np.ndarray, y:np.ndarray,  # public predictors and private responses; shape (n,) each
     x_bounds, y_bounds,          # public intervals (lo, hi)
@@ -260,7 +270,7 @@ def dp_pms(
     sigma = ascent_sigma(S, n, m, T, (1 - init_share)*epsilon, delta)
     return private_ascent(starts, np.c_[x, y], h, sigma, S/m, T, m, step or h*h, queries, last_only=True, clip=clip, floor=floor)[-1]
 
-# %% ../nbs/31_modes_published.ipynb #c082
+# %% ../nbs/31_modes_published.ipynb #c088
 def _kink_round(d, m=588):
     "M1: one full-batch round at the kink of the clip, and its neighboring tables."
     D, starts, peak = np.zeros((m, d)), np.zeros((2, d)), (2*math.pi)**(-d/2)
@@ -268,14 +278,14 @@ def _kink_round(d, m=588):
     noise = 1., joint_sensitivity(1, d, .75*peak/m, peak)/m
     return lambda X, rng: private_ascent(starts, X, 1., *noise, 1, m, 1., NoisyQueries(rng), d > 1, clip=.75*peak/m, floor=peak), [(D, E)]
 
-# %% ../nbs/31_modes_published.ipynb #c083
+# %% ../nbs/31_modes_published.ipynb #c089
 def _membership(n=1000, h=.5):
     "M2: the calibration behind the tables on two clusters; a record at (1, 0) throws the walker over."
     D = np.where(np.arange(n) % 2, 6, -6)[:, None]*[1., 0] + .3*np.random.default_rng(0).standard_normal((n, 2))
     options = dict(bandwidth=h, clip=math.inf, floor=0., step=h*h, starts=np.array([[-1., 0]]), sensitivity=.15*h**-3)
     return lambda X, rng: dp_grams_c(X, 1, (-8, 8), 1., 1e-6, NoisyQueries(rng), **options), (np.vstack([[[1., 0]], D[1:]]), D)
 
-# %% ../nbs/31_modes_published.ipynb #c084
+# %% ../nbs/31_modes_published.ipynb #c090
 def audit_case(
     claim:str="DP-GRAMS", # "DP-GRAMS" (M1), "DP-GRAMS-C" (M2), "DP-PMS" (M1) or "DAP"
 ):                        # an AuditCase for `dplit.refute.run_suite`

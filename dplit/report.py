@@ -4,12 +4,12 @@
 
 # %% auto #0
 __all__ = ['ROWS', 'number', 'kmeans_rows', 'modes_rows', 'regression_rows', 'graph_rows', 'release_rows', 'text_table',
-           'release_axes', 'reading', 'html_table', 'html_page', 'release_page']
+           'release_axes', 'ledger_text', 'reading', 'html_table', 'html_page', 'release_page']
 
 # %% ../nbs/40_report.ipynb #c002
 from html import escape
 import numpy as np
-from .plots import COLORS, CYCLE, GRAY, axes, figure_uri, ledger_bar, noise_ellipse, privacy_profile
+from .plots import COLORS, CYCLE, GRAY, axes, figure_uri, ledger_bar, ledger_shares, noise_ellipse, privacy_profile
 
 # %% ../nbs/40_report.ipynb #c005
 def number(
@@ -73,8 +73,9 @@ def graph_rows(
     return [["community", "vertices", "members"], *([str(i + 1), str(len(g)), ", ".join(g[:most]) + (f", … {len(g) - most} more" if len(g) > most else "")] for i, g in enumerate(groups))]
 
 # %% ../nbs/40_report.ipynb #c012
-ROWS = {"KMeans": kmeans_rows, "ModeClustering": modes_rows, "ModalRegression": regression_rows, "GraphClustering": graph_rows}
+ROWS = {"KMeans": kmeans_rows, "ModeClustering": modes_rows, "ModalRegression": regression_rows, "GraphClustering": graph_rows}   # kind of estimator -> its rows
 
+# %% ../nbs/40_report.ipynb #c013
 def release_rows(
     model,       # fitted estimator of this package
     names=None,  # of the features
@@ -83,7 +84,7 @@ def release_rows(
     if type(model).__name__ not in ROWS: raise ValueError(f"{type(model).__name__}: must be one of {', '.join(ROWS)}")
     return ROWS[type(model).__name__](model, names)
 
-# %% ../nbs/40_report.ipynb #c013
+# %% ../nbs/40_report.ipynb #c014
 def text_table(
     rows,        # head and rows of text
     most:int=7,  # columns shown
@@ -94,13 +95,13 @@ def text_table(
     lines = ["  ".join(c.rjust(w) for c, w in zip(row, width)) for row in shown]
     return "\n".join(lines + [f"(and {len(rows[0]) - most} more columns)"]*(len(rows[0]) > most))
 
-# %% ../nbs/40_report.ipynb #c016
+# %% ../nbs/40_report.ipynb #c017
 def _best_features(points, std):
     "The two features in which released points differ most, in units of their noise."
     signal = points.std(0)/np.maximum(np.nan_to_num(std, nan=np.inf).mean(0), 1e-300) if len(points) > 1 else np.zeros(points.shape[1])
     return sorted(np.argsort(-np.nan_to_num(signal), kind="stable")[:2])
 
-# %% ../nbs/40_report.ipynb #c017
+# %% ../nbs/40_report.ipynb #c018
 def _draw_points(ax, points, std, names, sizes=None):
     "Released points with noise ellipses on two features; one feature becomes a strip."
     i, j = [*_best_features(points, std), 0][:2] if points.shape[1] > 1 else (0, 0)
@@ -112,7 +113,16 @@ def _draw_points(ax, points, std, names, sizes=None):
     ax.set(xlabel=names[i], ylabel="" if flat else names[j])
     return ax
 
-# %% ../nbs/40_report.ipynb #c018
+# %% ../nbs/40_report.ipynb #c019
+def _draw_vertices(ax, model):
+    "Vertices at their place in the released embedding, colored by released labels."
+    if model.labels_ is None: return ax
+    E = np.c_[np.nan_to_num(model.embedding_) if model.embedding_ is not None else np.arange(len(model.labels_)), np.zeros(len(model.labels_))]
+    ax.scatter(E[:, 0], E[:, 1], s=14, c=np.array(CYCLE)[model.labels_ % 6])
+    ax.set(xlabel="released embedding, first axis", ylabel="second axis")
+    return ax
+
+# %% ../nbs/40_report.ipynb #c020
 def release_axes(
     model,       # fitted estimator of this package
     names=None,  # of the features
@@ -122,19 +132,28 @@ def release_axes(
     ax, kind = axes(ax, figsize=(6.5, 4.)), type(model).__name__
     if kind == "KMeans": return _draw_points(ax, model.cluster_centers_, model.center_std_, _names(model, names), model.cluster_sizes_)
     if kind == "ModeClustering": return _draw_points(ax, model.modes_, model.mode_std_, _names(model, names))
-    if kind == "GraphClustering":
-        if model.labels_ is None: return ax
-        E = np.c_[np.nan_to_num(model.embedding_) if model.embedding_ is not None else np.arange(len(model.labels_)), np.zeros(len(model.labels_))]
-        ax.scatter(E[:, 0], E[:, 1], s=14, c=np.array(CYCLE)[model.labels_ % 6])
-        ax.set(xlabel="released embedding, first axis", ylabel="second axis")
-        return ax
+    if kind == "GraphClustering": return _draw_vertices(ax, model)
     model.plot(ax)
     ax.set(**dict(zip(("xlabel", "ylabel"), ["x", "y"] if names is None else names[:2])))
     return ax
 
-# %% ../nbs/40_report.ipynb #c022
+# %% ../nbs/40_report.ipynb #c024
+def ledger_text(
+    ledger,        # Ledger
+    width:int=50,  # characters of the bar
+)->str:            # text
+    "A ledger as text: its cap, a bar, and one line for each release."
+    shares = ledger_shares(ledger)
+    used = sum(s for label, s in shares[:len(shares) - (ledger.epsilon is not None)])
+    marks = int(np.ceil(used*width - 1e-9)) if ledger.epsilon is not None else width
+    cap = f"epsilon {ledger.epsilon:g}, delta {ledger.delta:g}" if ledger.epsilon is not None else "none"
+    lines = [f"cap: {cap}; adjacency {ledger.adjacency}; {ledger.max_records_per_person} record(s) per person", f"[{'#'*marks}{'.'*(width - marks)}] {used:.0%} used"]
+    return "\n".join(lines + [f"{share:6.1%}  {label}" for label, share in shares] + [str(ledger.remaining())]*(ledger.epsilon is not None))
+
+# %% ../nbs/40_report.ipynb #c027
 _WHO = {"add-remove": "any one person's records are in the table or not", "replace-one": "any one person's records are these or others", "edge": "any one tie between two vertices exists or not (which vertices there are is public)"}
 
+# %% ../nbs/40_report.ipynb #c028
 def reading(
     claim, # PrivacyClaim
 )->list:   # sentences
@@ -147,13 +166,14 @@ def reading(
     if claim.not_private: out.append(f"Not part of the release, and not protected: {', '.join(claim.not_private)} of somebody's own records.")
     return out + ["A SEED WAS FIXED: whoever knows it can remove the noise."]*claim.seeded
 
-# %% ../nbs/40_report.ipynb #c025
+# %% ../nbs/40_report.ipynb #c031
 _STYLE = """:root{color-scheme:light dark;--page:#fff;--ink:#222;--soft:#666;--line:#ccc;--warn:#D55E00}
 @media (prefers-color-scheme:dark){:root{--page:#121212;--ink:#ddd;--soft:#999;--line:#444}}
 body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;background:var(--page);color:var(--ink)}
 img{max-width:100%}div{overflow-x:auto}table{border-collapse:collapse;font-size:.9rem}td,th{border-bottom:1px solid var(--line);padding:.2rem .8rem .2rem 0;text-align:left;vertical-align:top}
 caption{font-weight:bold;text-align:left}pre{overflow-x:auto}.warn{border:2px solid var(--warn);padding:.5rem 1rem}footer{color:var(--soft);font-size:.85rem;margin-top:2rem}"""
 
+# %% ../nbs/40_report.ipynb #c032
 def html_table(
     rows,     # head and rows of text
 )->str:       # HTML
@@ -161,7 +181,7 @@ def html_table(
     row = lambda cells, tag: "<tr>" + "".join(f"<{tag}>{escape(str(c))}</{tag}>" for c in cells) + "</tr>"
     return "<div><table><thead>" + row(rows[0], "th") + "</thead><tbody>" + "".join(row(r, "td") for r in rows[1:]) + "</tbody></table></div>"
 
-# %% ../nbs/40_report.ipynb #c026
+# %% ../nbs/40_report.ipynb #c033
 def _picture(ax, words):
     "An axis as an image that needs no file; the figure is closed."
     import matplotlib.pyplot as plt
@@ -169,7 +189,7 @@ def _picture(ax, words):
     plt.close(ax.figure)
     return f"<img alt='{escape(words, quote=True)}' src='{uri}'>"
 
-# %% ../nbs/40_report.ipynb #c027
+# %% ../nbs/40_report.ipynb #c034
 def html_page(
     title:str,  # heading
     sections,   # pairs (heading, HTML); the first heading may be empty
@@ -179,13 +199,13 @@ def html_page(
     return (f"<!doctype html><html lang='en'><head><meta charset='utf-8'><meta name='viewport' content='width=device-width'><title>{escape(title)}</title><style>{_STYLE}</style></head>"
             f"<body><h1>{escape(title)}</h1>{body}<footer>Written by dplit. The page needs no other file and holds no record.</footer></body></html>")
 
-# %% ../nbs/40_report.ipynb #c028
+# %% ../nbs/40_report.ipynb #c035
 def _alarms(claim, nonprivate):
     "What must be read before anything else on the page."
     words = reading(claim)
     return words[1:2]*(claim.status != "certified") + words[-1:]*claim.seeded + ["This page also holds figures that are NOT private; they are marked."]*bool(nonprivate)
 
-# %% ../nbs/40_report.ipynb #c029
+# %% ../nbs/40_report.ipynb #c036
 def release_page(
     model,            # fitted estimator of this package
     title:str,        # heading

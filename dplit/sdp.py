@@ -14,6 +14,12 @@ from .privacy import check_number
 from .projection import BlockSet, floor_tolerance, project
 
 # %% ../nbs/10_sdp.ipynb #c007
+def _read(A):
+    "(dense adjacency, degrees, number of edges)."
+    A, d = A.toarray().astype(float), degrees(A).astype(float)
+    return A, d, d.sum()/2
+
+# %% ../nbs/10_sdp.ipynb #c009
 def sdp1_model(
     A,         # simple adjacency, sparse (n, n)
     lam:float, # regularization; > 0
@@ -21,15 +27,14 @@ def sdp1_model(
 )->tuple:      # (cvxpy problem, its Gram variable Y (n, n))
     "SDP (1) of He et al. 2024, over the Gram matrix of the vectors."
     import cvxpy as cp
-    A, d = A.toarray().astype(float), degrees(A).astype(float)
-    n, m, r = len(d), d.sum()/2, np.sqrt(np.outer(d, d))
-    Y = cp.Variable((n, n), PSD=True)
+    A, d, m = _read(A)
+    Y, r = cp.Variable(A.shape, PSD=True), np.sqrt(np.outer(d, d))
     distances = 2 - 2*Y # ‖u - v‖² of unit vectors
     objective = cp.sum(cp.multiply(A/2, distances)) + 2/(lam*m)*cp.sum_squares(cp.multiply(r, Y))
     constraints = [cp.sum(cp.multiply(r**2, distances)) >= 2*b*m**2, Y >= 0, cp.diag(Y) == 1]
     return cp.Problem(cp.Minimize(objective), constraints), Y
 
-# %% ../nbs/10_sdp.ipynb #c008
+# %% ../nbs/10_sdp.ipynb #c010
 def sdp2_model(
     A,         # simple adjacency, sparse (n, n)
     lam:float, # regularization; > 0, inf for none
@@ -37,18 +42,27 @@ def sdp2_model(
 )->tuple:      # (cvxpy problem, its variable X (n, n))
     "SDP (2) of He et al. 2024, as printed."
     import cvxpy as cp
-    A, d = A.toarray().astype(float), degrees(A).astype(float)
-    n, m, half = len(d), d.sum()/2, np.diag(np.sqrt(d))
+    A, d, m = _read(A)
+    n, half = len(d), np.diag(np.sqrt(d))
     X, K = cp.Variable((n, n), PSD=True), n*np.eye(n) - 1
     objective = cp.trace((np.diag(d) - A) @ X)
     if math.isfinite(lam): objective += n/(lam*m)*cp.sum_squares(half @ X @ half)
     constraints = [cp.trace((d[:, None]*K*d) @ X) >= b*m**2/n, X >= 0, cp.diag(X) == 1/n]
     return cp.Problem(cp.Minimize(objective), constraints), X
 
-# %% ../nbs/10_sdp.ipynb #c010
+# %% ../nbs/10_sdp.ipynb #c012
 class SolverFailed(RuntimeError): "SCS did not report an optimal solution."
 
-# %% ../nbs/10_sdp.ipynb #c011
+# %% ../nbs/10_sdp.ipynb #c013
+def _run_scs(problem, options):
+    "Run SCS; an error of its own is a `SolverFailed` too."
+    import cvxpy as cp, warnings
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning) # the status says it all
+        try: problem.solve(solver=cp.SCS, **options)
+        except cp.error.SolverError as e: raise SolverFailed(f"SCS failed: {e}") from e
+
+# %% ../nbs/10_sdp.ipynb #c015
 def solve_with_scs(
     problem,  # cvxpy problem
     variable, # its matrix variable
@@ -56,17 +70,18 @@ def solve_with_scs(
     max_iters:int=None, # SCS iteration limit; None: CVXPY's default
 )->np.ndarray:          # symmetric (n, n)
     "Solve by SCS; any status but `optimal` is an error."
-    import cvxpy as cp, warnings
-    options = {k: v for k, v in dict(eps=eps, max_iters=max_iters).items() if v is not None}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning) # the status below says it all
-        try: problem.solve(solver=cp.SCS, **options)
-        except cp.error.SolverError as e: raise SolverFailed(f"SCS failed: {e}") from e
-    if problem.status != cp.OPTIMAL:
+    _run_scs(problem, {k: v for k, v in dict(eps=eps, max_iters=max_iters).items() if v is not None})
+    if problem.status != "optimal":
         raise SolverFailed(f"SCS stopped with status {problem.status!r} (eps={eps}, max_iters={max_iters}): the solution is not used")
     return (variable.value + variable.value.T)/2
 
-# %% ../nbs/10_sdp.ipynb #c014
+# %% ../nbs/10_sdp.ipynb #c018
+def _cap(n, d, b, form):
+    "The cap s of the program `form`, from degrees without zeros."
+    m = d.sum()/2
+    return n*(d**2).sum() - b*m**2 if form == 2 else (4 - b)*m**2
+
+# %% ../nbs/10_sdp.ipynb #c020
 def published_projection(
     A,         # simple adjacency, sparse (n, n), at least one edge
     lam:float, # regularization; > 0, finite
@@ -78,12 +93,17 @@ def published_projection(
     keep = np.flatnonzero(degrees(A))
     if not len(keep): raise ValueError("graph has no edge: the programs divide by the number of edges")
     d = degrees(A)[keep].astype(float)
-    m, q = d.sum()/2, np.sqrt(d)
-    s = A.shape[0]*(d**2).sum() - b*m**2 if form == 2 else (4 - b)*m**2
-    C = lam*m/(2 if form == 2 else 4)*A[keep][:, keep].toarray()/np.outer(q, q)
-    return C, BlockSet(d, s), keep
+    q, strength = np.sqrt(d), lam*d.sum()/(4 if form == 2 else 8)
+    C = strength*A[keep][:, keep].toarray()/np.outer(q, q)
+    return C, BlockSet(d, _cap(A.shape[0], d, b, form)), keep
 
-# %% ../nbs/10_sdp.ipynb #c017
+# %% ../nbs/10_sdp.ipynb #c023
+def _tolerance(C, block, lam, share):
+    "Share of the published sensitivity, or the floating-point floor if that is larger."
+    floor = floor_tolerance(block, (C*block.qq).sum())
+    return max(share*math.sqrt(24*(lam + 3)*block.d.sum()/2), floor)
+
+# %% ../nbs/10_sdp.ipynb #c025
 def certified_sdp(
     A,         # simple adjacency, sparse (n, n)
     lam:float, # regularization; > 0, finite
@@ -94,11 +114,9 @@ def certified_sdp(
 )->tuple:      # (Projection of M on the kept vertices, kept vertices)
     "Solve SDP (1) or (2) with a proof of accuracy."
     C, block, keep = published_projection(A, lam, b, form)
-    floor = floor_tolerance(block, (C*block.qq).sum())
-    tolerance = max(share*math.sqrt(24*(lam + 3)*block.d.sum()/2), floor)
-    return project(C, block, tolerance, **{"rho": 5., "memory": 6, **options}), keep
+    return project(C, block, _tolerance(C, block, lam, share), **{"rho": 5., "memory": 6, **options}), keep
 
-# %% ../nbs/10_sdp.ipynb #c018
+# %% ../nbs/10_sdp.ipynb #c026
 def matrix_to_gram(
     M,    # solution on the kept vertices
     keep, # kept vertices
@@ -109,7 +127,7 @@ def matrix_to_gram(
     X[np.ix_(keep, keep)] = M/np.outer(q, q)/n
     return X
 
-# %% ../nbs/10_sdp.ipynb #c019
+# %% ../nbs/10_sdp.ipynb #c027
 def solve_sdp2(
     A,         # simple adjacency, sparse (n, n)
     lam:float, # regularization; > 0, inf for none
@@ -121,26 +139,28 @@ def solve_sdp2(
     P, keep = certified_sdp(A, lam, b)
     return matrix_to_gram(P.matrix, keep, A.shape[0])
 
-# %% ../nbs/10_sdp.ipynb #c029
+# %% ../nbs/10_sdp.ipynb #c037
+def _model(C, block, divide):
+    "The projection as a CVXPY model, its sum constraint divided by a number."
+    import cvxpy as cp
+    M, qq = cp.Variable(C.shape, PSD=True), block.qq*np.ones_like(C)
+    cone = [M - block.shift*qq >> 0] if block.shift else []
+    total = cp.sum(cp.multiply(qq/divide, M)) <= block.s/divide
+    return cp.Problem(cp.Minimize(.5*cp.sum_squares(M - C)), [M >= 0, cp.diag(M) == block.d, total, *cone]), M
+
+# %% ../nbs/10_sdp.ipynb #c038
 def scaled_model(
     C,              # matrix to project; (n, n)
     block:BlockSet, # public set
 )->tuple:           # (cvxpy problem, variable M)
     "The projection on a BlockSet as a CVXPY model."
-    import cvxpy as cp
-    M = cp.Variable(C.shape, PSD=True)
-    cone = [] if not block.shift else [M - block.shift*block.qq >> 0]
-    return cp.Problem(cp.Minimize(.5*cp.sum_squares(M - C)), [M >= 0, cp.diag(M) == block.d, cp.sum(cp.multiply(block.qq*np.ones_like(C), M)) <= block.s, *cone]), M
+    return _model(C, block, 1)
 
-# %% ../nbs/10_sdp.ipynb #c030
+# %% ../nbs/10_sdp.ipynb #c039
 def normalized_model(
     C,              # matrix to project; (n, n)
     block:BlockSet, # public set
 )->tuple:           # (cvxpy problem, variable M/mean(d))
     "`scaled_model` with the variable divided by the mean of d and the sum constraint by n as well."
-    import cvxpy as cp
-    n, c = len(C), block.d.mean()
-    M = cp.Variable(C.shape, PSD=True)
-    cone = [] if not block.shift else [M - block.shift*block.qq/c >> 0]
-    total = cp.sum(cp.multiply(block.qq*np.ones_like(C)/(c*n), M))
-    return cp.Problem(cp.Minimize(.5*cp.sum_squares(M - C/c)), [M >= 0, cp.diag(M) == block.d/c, total <= block.s/(c*c*n), *cone]), M
+    c = block.d.mean()
+    return _model(C/c, BlockSet(block.d/c, block.s/c**2, block.shift), len(C))

@@ -179,46 +179,53 @@ def corrected_plan(
     descent = mean**2*(t*n*(n - 1)*(1 - kappa) + kappa**2*n*n/2)
     return _finish_plan(t*mean**2, block, delta, descent, mu, share)
 
-# %% ../nbs/13_stable_sdp.ipynb #c044
+# %% ../nbs/13_stable_sdp.ipynb #c045
+def _noisy_degrees(A, mu, queries):
+    "(degrees with Gaussian noise, raised to the floor; the floor): mu-GDP for one edge."
+    sigma = math.sqrt(2)/mu
+    step, floor = min(1., grid_step(sigma)), max(1., sigma)
+    d = queries.gaussian(A.sum(1, dtype=np.int64)*int(1/step), sigma, math.sqrt(2), step, label="degrees")
+    return np.maximum(d, floor), floor
+
+# %% ../nbs/13_stable_sdp.ipynb #c048
 def _degree_corrected(A, k, mu, queries, tau, balance, sharp, share, progress, degree_share=.15):
     "The corrected release; `degree_share` of mu² goes to the degrees."
     A = A.toarray() if sp.issparse(A) else np.asarray(A)
-    n, mu_d, mu_x = len(A), mu*math.sqrt(degree_share), mu*math.sqrt(1 - degree_share)
-    sigma = math.sqrt(2)/mu_d
-    step = min(1., grid_step(sigma))
-    d = queries.gaussian(A.sum(1, dtype=np.int64)*int(1/step), sigma, math.sqrt(2), step, label="degrees")
-    floor = max(1., sigma)
-    d = np.maximum(d, floor)
-    p = corrected_plan(d, floor, k, mu_x, tau, balance, sharp, share)
-    q = p.block.q
-    M = project(p.t*A/np.outer(q, q), p.block, p.tolerance, rho=_rho(tau), progress=progress).matrix
-    return _mirror(_noisy_upper(M, p.sensitivity, p.sigma, p.step, queries), n, d)/d.mean()
+    d, floor = _noisy_degrees(A, mu*math.sqrt(degree_share), queries)
+    p = corrected_plan(d, floor, k, mu*math.sqrt(1 - degree_share), tau, balance, sharp, share)
+    C = p.t*A/np.outer(p.block.q, p.block.q)
+    M = project(C, p.block, p.tolerance, rho=_rho(tau), progress=progress).matrix
+    return _mirror(_noisy_upper(M, p.sensitivity, p.sigma, p.step, queries), len(A), d)/d.mean()
 
-# %% ../nbs/13_stable_sdp.ipynb #c053
+# %% ../nbs/13_stable_sdp.ipynb #c057
 COINS = dict(tau=.1, share=1e-4) # options of the coin audit, beside n_clusters = n; the edge count gets 5 % of mu²
 
-# %% ../nbs/13_stable_sdp.ipynb #c054
+# %% ../nbs/13_stable_sdp.ipynb #c058
 def _pairs_graph(coins):
     "Adjacency of 2M vertices; 2i and 2i+1 are joined if coin i shows heads."
     A, i = np.zeros((2*len(coins),)*2, np.int8), 2*np.arange(len(coins))
     A[i, i+1] = A[i+1, i] = coins
     return A
 
-# %% ../nbs/13_stable_sdp.ipynb #c058
-def _coin_scores(tape, mu, corrected):
-    "Log-likelihood ratio of each pair being joined (up to a factor), from what one release says about the pair."
-    first, entries = (a.answer*a.query.step for a in tape)
-    n, noise = math.isqrt(2*len(entries)) + 1, tape[1].query.scale
-    y = _mirror(entries, n, 0.)[np.arange(0, n, 2), np.arange(1, n, 2)]
-    if not corrected: return y - min(1., stable_plan(n, n, first[0], mu, **COINS).t)/2
-    sigma = tape[0].query.scale
+# %% ../nbs/13_stable_sdp.ipynb #c062
+def _pair_scores(d, sigma, y, noise):
+    "Log-likelihood ratio of each pair being joined in the corrected variant, from noisy degrees and entries."
     floor = max(1., sigma)
-    d = np.maximum(first, floor)
+    d = np.maximum(d, floor)
     z = COINS["tau"]*d.mean()/np.sqrt(d[::2]*d[1::2])
     degree = np.where(d > floor, (d - .5)/sigma**2, log_ndtr((floor - 1)/sigma) - log_ndtr(floor/sigma))
     return degree[::2] + degree[1::2] + (y*z - z*z/2)/noise**2
 
-# %% ../nbs/13_stable_sdp.ipynb #c059
+# %% ../nbs/13_stable_sdp.ipynb #c065
+def _coin_scores(tape, mu, corrected):
+    "Log-likelihood ratio of each pair being joined (up to a factor), from what one release says about the pair."
+    first, entries = (a.answer*a.query.step for a in tape)
+    n = math.isqrt(2*len(entries)) + 1
+    y = _mirror(entries, n, 0.)[np.arange(0, n, 2), np.arange(1, n, 2)]
+    if corrected: return _pair_scores(first, tape[0].query.scale, y, tape[1].query.scale)
+    return y - min(1., stable_plan(n, n, first[0], mu, **COINS).t)/2
+
+# %% ../nbs/13_stable_sdp.ipynb #c066
 def coin_audit(
     mu:float=2.,           # claimed budget; the power is greatest about 2
     corrected:bool=False,  # the degree-corrected variant
@@ -240,7 +247,7 @@ def coin_audit(
     rate = float(clopper_pearson(max(0, right - 9), guesses, alpha)[0]) - 1e-3
     return AuditResult(bool(p < alpha), max(0., math.log((rate - 1e-6)/(1 - rate))), max(0., 2*float(ndtri(rate))), math.nan, coins//M, alpha)
 
-# %% ../nbs/13_stable_sdp.ipynb #c063
+# %% ../nbs/13_stable_sdp.ipynb #c070
 def audit_case(
     variant:str="plain", # "plain" or "corrected" stable SDP, or "gaussian" noise on the adjacency
 ):                       # an AuditCase for `dplit.refute.run_suite`
@@ -258,7 +265,7 @@ def audit_case(
     return AuditCase("Gaussian on A" if variant == "gaussian" else f"stable SDP, {variant}", run, pairs, mu=1., law_runs=40, mutants=mutants,
                      one_run=dict(n=100, independent=True) if variant == "gaussian" else dict(n=24))
 
-# %% ../nbs/13_stable_sdp.ipynb #c073
+# %% ../nbs/13_stable_sdp.ipynb #c080
 def denoised(
     matrix,         # released symmetric matrix (n, n)
     n_clusters:int, # classes
