@@ -4,20 +4,23 @@
 
 # %% auto #0
 __all__ = ['EXEMPT', 'ONCE', 'PUBLIC', 'VARIANTS', 'Door', 'doors', 'walked', 'uncovered', 'module_cases', 'estimators',
-           'estimator_case', 'seed_cases', 'degrees_case', 'edges_case', 'joint_case', 'published_cases', 'all_cases']
+           'estimator_case', 'seed_cases', 'degrees_case', 'edges_case', 'joint_case', 'published_cases', 'all_cases',
+           'mutants_of', 'relation', 'key', 'planted']
 
 # %% ../nbs/42_audit_cases.ipynb #c002
-import ast, importlib, inspect, math, os, re, sys, warnings
+import ast, hashlib, importlib, inspect, json, math, os, re, sys, warnings
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 import numpy as np
-from scipy import stats
+from scipy import sparse, stats
 import dplit
 from .audit import adversarial_graph_pairs, adversarial_pairs, record
 from .estimator import PrivateEstimator
 from .noise import NoisyQueries, noise_source, tapped
 from .privacy import mu_from_budget
-from .refute import AuditCase
+from .refute import AuditCase, weak_run
 
 # %% ../nbs/42_audit_cases.ipynb #c006
 _HOME, _CORE = Path(dplit.__file__).parent, {"audit", "audit_cases", "audit_suite", "estimator", "noise", "refute", "rounding"}
@@ -105,7 +108,39 @@ def _values(function):
     line = next((l for l in inspect.getsource(function).splitlines() if re.match(rf"\s*{found[0].name}\b", l)), "")
     return [(w,) for w in dict.fromkeys(re.findall(r'"([^"]+)"', line))] or [()]
 
-# %% ../nbs/42_audit_cases.ipynb #c024
+# %% ../nbs/42_audit_cases.ipynb #c025
+def _telling(case):
+    "A case of choices alone, its pair with the most telling scores first."
+    def told(pair):
+        laws = [[np.exp(e*(q.values - q.values.max())/(2*q.sensitivity)) for e in (q.epsilon, q.epsilon*2**.5)] for q in (a.query for a in record(case.run, pair[0]))]
+        return sum(float((r/r.sum()*np.log(r/r.sum()/(p/p.sum()))).sum()) for p, r in laws)
+    asked = [a.query.kind for a in record(case.run, case.pairs[0][0])]
+    if set(asked) != {"choose"}: return case
+    return replace(case, pairs=sorted(case.pairs, key=told, reverse=True), law_runs=max(case.law_runs, 4000//len(asked)))
+
+# %% ../nbs/42_audit_cases.ipynb #c028
+def _smaller(case):
+    "The release of random features with smaller public sizes; other cases as they are."
+    from dplit import mode_clustering as home
+    less = dict(feature_release=partial(home.feature_release, n_features=128), feature_modes=partial(home.feature_modes, candidates=200))
+    def run(data, rng):
+        with patch.dict(vars(home), less): return case.run(data, rng)
+    return replace(case, run=run, law_runs=2) if case.name == "ModeClustering, features" else case
+
+# %% ../nbs/42_audit_cases.ipynb #c031
+def _law_runs(run, pairs, status):
+    "Runs that give enough answers to see noise/√2; none where nothing is asked or the claim is known to be broken."
+    draws = 0 if status == "broken" else sum(np.size(a.answer) for a in record(run, pairs[0][0]))
+    return int(np.clip(2000/draws, 2, 600)) if draws else 0
+
+# %% ../nbs/42_audit_cases.ipynb #c033
+def _prepared(case):
+    "A case as the suite runs it."
+    if not case.pairs: case = replace(case, pairs=[case.score[0]])
+    case = _telling(_smaller(case)) if case.status == "certified" else case
+    return case if case.law_runs else replace(case, law_runs=_law_runs(case.run, case.pairs, case.status))
+
+# %% ../nbs/42_audit_cases.ipynb #c035
 def module_cases()->list: # of AuditCase
     "The cases that the modules of the package export."
     cases = []
@@ -115,23 +150,23 @@ def module_cases()->list: # of AuditCase
         for arguments in _values(function):
             made = function(*arguments)
             cases += made if isinstance(made, (list, tuple)) else [made]
-    return [c if c.pairs else replace(c, pairs=[c.score[0]]) for c in cases]
+    return list(map(_prepared, cases))
 
-# %% ../nbs/42_audit_cases.ipynb #c027
+# %% ../nbs/42_audit_cases.ipynb #c038
 ONCE = 1000     # deciding runs of an estimator in the deep part
 PUBLIC = dict(n_clusters=2, epsilon=1., bounds=(-1., 1.), outer_bounds=(-2., 2.), design="public")  # a value for every parameter that an estimator demands
 VARIANTS = (("KMeans", dict(adjacency="replace-one")),
             ("ModalRegression", dict(design="private")), ("ModalRegression", dict(design="private", method="gaussian-process")), ("GraphClustering", dict(method="edge-flip", refine=.3)),
             ("GraphClustering", dict(method="gaussian", refine=.3)), ("GraphClustering", dict(method="stable-sdp", options=dict(degree_corrected=True))))
 
-# %% ../nbs/42_audit_cases.ipynb #c028
+# %% ../nbs/42_audit_cases.ipynb #c039
 def _methods(cls):
     "The methods of an estimator: the keys of the dictionary `…METHODS` that its module defines."
     module = sys.modules[cls.__module__]
     names = re.findall(r"^(\w*METHODS)\s*=", inspect.getsource(module), re.M)
     return [m for n in names for m in vars(module)[n]] if "method" in inspect.signature(cls).parameters else []
 
-# %% ../nbs/42_audit_cases.ipynb #c030
+# %% ../nbs/42_audit_cases.ipynb #c041
 def estimators()->list: # of (class, options)
     "Every estimator of the package with every method of its module, and some variants."
     for path in sorted(_HOME.glob("*.py")): importlib.import_module(f"dplit.{path.stem}")
@@ -139,7 +174,7 @@ def estimators()->list: # of (class, options)
     found = [c for c in dict.fromkeys(below(PrivateEstimator)) if c.__module__.startswith("dplit.") and hasattr(c, "fit")]
     return [(c, o) for c in found for o in [dict(method=m) for m in _methods(c)] or [{}]] + [(c, o) for n, o in VARIANTS for c in found if c.__name__ == n]
 
-# %% ../nbs/42_audit_cases.ipynb #c032
+# %% ../nbs/42_audit_cases.ipynb #c043
 def _fitter(cls, options):
     "(run(data, rng) -> fitted estimator) for one estimator with options."
     known = inspect.signature(cls).parameters
@@ -151,7 +186,7 @@ def _fitter(cls, options):
         return model.fit(data[:, 0], data[:, 1]) if pair else model.fit(data)
     return run, pair and how.get("design", "public") == "public"
 
-# %% ../nbs/42_audit_cases.ipynb #c033
+# %% ../nbs/42_audit_cases.ipynb #c044
 def _estimator_pairs(cls, adjacency, public_x, seed=0):
     "A dozen adversarial pairs for an estimator."
     rng = np.random.default_rng(seed)
@@ -160,13 +195,7 @@ def _estimator_pairs(cls, adjacency, public_x, seed=0):
     if adjacency == "replace-one": pairs = [(a, b) for a, b in pairs if len(a) > 9]          # n is public, and some need ten records
     return [(a, np.column_stack([a[:, 0], b[:, 1]])) for a, b in pairs] if public_x else pairs
 
-# %% ../nbs/42_audit_cases.ipynb #c036
-def _law_runs(run, pairs, status):
-    "Runs that give enough answers to see noise/√2; none where nothing is asked or the claim is known to be broken."
-    draws = 0 if status == "broken" else sum(np.size(a.answer) for a in record(run, pairs[0][0]))
-    return int(np.clip(2000/draws, 2, 600)) if draws else 0
-
-# %% ../nbs/42_audit_cases.ipynb #c039
+# %% ../nbs/42_audit_cases.ipynb #c047
 def estimator_case(
     cls,     # a PrivateEstimator
     options, # its public parameters besides those of PUBLIC
@@ -187,7 +216,7 @@ def estimator_case(
     pairs = _estimator_pairs(cls, claim.adjacency, public_x)
     return AuditCase(name, run, pairs, **budget, status=claim.status, law_runs=_law_runs(run, pairs, claim.status), runs=(20, ONCE), units=1 + (claim.adjacency == "replace-one"))
 
-# %% ../nbs/42_audit_cases.ipynb #c042
+# %% ../nbs/42_audit_cases.ipynb #c050
 def seed_cases()->list: # of AuditCase
     "The methods of `seed_centers`."
     from dplit.seeding import SEED_METHODS, seed_centers
@@ -199,7 +228,7 @@ def seed_cases()->list: # of AuditCase
         return AuditCase(f"seed_centers({method})", run, pairs, **budget, status=m.status, law_runs=_law_runs(run, pairs, m.status))
     return [make(name, m) for name, m in SEED_METHODS.items()]
 
-# %% ../nbs/42_audit_cases.ipynb #c045
+# %% ../nbs/42_audit_cases.ipynb #c053
 def degrees_case()->AuditCase:
     "E1: the labels of Algorithm 1 of He et al., claimed (1, 1/1600)."
     from dplit.graphs import as_graph
@@ -210,7 +239,7 @@ def degrees_case()->AuditCase:
     return AuditCase("He et al. 2024, degrees (E1)", run, [(graph, touched)], epsilon=1., delta=1/1600, status="broken", law_runs=0,
                      score=lambda labels: float((labels == labels[39]).sum() == 1), runs=(150, 4000))
 
-# %% ../nbs/42_audit_cases.ipynb #c046
+# %% ../nbs/42_audit_cases.ipynb #c054
 def edges_case()->AuditCase:
     "E2: the noisy matrix of Algorithm 1 of He et al., claimed (1, 1e-4)."
     from dplit.graph_published import algorithm_1_sigma, published_sensitivity, theorem_lambda
@@ -223,7 +252,7 @@ def edges_case()->AuditCase:
     return AuditCase("He et al. 2024, number of edges (E2)", run, [(matching, more)], epsilon=1., delta=1e-4, status="broken", law_runs=0,
                      score=lambda noise: float((noise**2).sum()), runs=(400, 30_000))
 
-# %% ../nbs/42_audit_cases.ipynb #c047
+# %% ../nbs/42_audit_cases.ipynb #c055
 def joint_case(
     m:int=588, # records; the excess grows like its root
 )->AuditCase:
@@ -236,12 +265,12 @@ def joint_case(
         return correlated_scores(stabilized_score(starts, D, 1., clip, floor), starts, 1., S, S, NoisyQueries(rng))
     return AuditCase("DP-GRAMS, joint sensitivity (M1)", run, [(same, moved)], mu=1., status="broken", law_runs=0, score=lambda out: float(out[1, 0] - out[0, 0]), runs=(400, 30_000))
 
-# %% ../nbs/42_audit_cases.ipynb #c048
+# %% ../nbs/42_audit_cases.ipynb #c056
 def published_cases()->list: # of AuditCase
     "The published claims that this notebook adds to those of the modules."
     return [degrees_case(), edges_case(), joint_case()]
 
-# %% ../nbs/42_audit_cases.ipynb #c051
+# %% ../nbs/42_audit_cases.ipynb #c059
 def all_cases(
     strict:bool=True, # raise if the case of an estimator cannot be built; else leave it out
 )->dict:              # name -> AuditCase
@@ -255,3 +284,37 @@ def all_cases(
     twice = sorted({n for n in names if names.count(n) > 1})
     if twice and strict: raise ValueError(f"cases named twice: {twice}")
     return dict(zip(names, cases))
+
+# %% ../nbs/42_audit_cases.ipynb #c061
+def mutants_of(case)->dict: # name -> run
+    "The mutants of a case: its own, and two that every mechanism gets."
+    weak = {"noise/√2": weak_run(case.run)} if case.law_runs else {}
+    return {} if case.status == "broken" else {**weak, **case.mutants, "keeps the data": lambda data, rng: (case.run(data, rng), data)}
+
+# %% ../nbs/42_audit_cases.ipynb #c063
+def relation(case)->str: # "edge", "add-remove" or "replace-one"
+    "The neighbor relation of a case, as its pairs show it."
+    a, b = case.pairs[0]
+    if sparse.issparse(a) or np.ndim(a) == 2 and a.shape[0] == a.shape[1] > 2 and a.dtype.kind in "biu": return "edge"
+    return "add-remove" if len(a) != len(b) else "replace-one"
+
+# %% ../nbs/42_audit_cases.ipynb #c064
+def key(
+    case, # AuditCase
+)->str:   # twelve hexadecimal digits
+    "What is audited, as a hash: claim, status, pairs, tests and mutants."
+    claim = [x if x is None else f"{x:.9g}" for x in (case.mu, case.epsilon, case.delta)]
+    facts = [case.name, claim, case.status, sorted(mutants_of(case)), len(case.pairs), bool(case.law_runs), case.units, sorted(case.one_run)]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:12]
+
+# %% ../nbs/42_audit_cases.ipynb #c067
+def planted(case)->tuple: # (data, markers), or None where the suite knows no marker for such data
+    "Private data with unmistakable contents."
+    data = max((p[0] for p in case.pairs), key=lambda x: np.shape(x)[0] if np.ndim(x) else 0)
+    if sparse.issparse(data) or getattr(data, "dtype", np.dtype(float)).kind in "biu":
+        i, j = np.triu_indices(40, 1); A = np.zeros((40, 40), np.int8); A[i, j] = A[j, i] = np.random.default_rng(3).random(len(i)) < .4
+        markers = [A[7].astype(t).tobytes() for t in ("i1", "i4", "i8", "f4", "f8")] + [sparse.csr_array(A).indices.astype(t).tobytes() for t in ("i4", "i8")]
+        return (sparse.csr_array(A) if sparse.issparse(data) else A), markers
+    if not isinstance(data, np.ndarray) or data.ndim != 2: return None
+    marked = np.random.default_rng(4).uniform(-.9, .9, (max(12, len(data)), data.shape[1]))
+    return marked, [float(x) for x in marked[5]]

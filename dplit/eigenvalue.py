@@ -78,15 +78,17 @@ def _norms(op):
     return _error_bounds(len(op.y), float(degrees.max()), root, float(np.abs(op.y).max()), op.nu, lifts, wide + op.null.shape[1]/100, _spread(op.N)[1])
 
 # %% ../nbs/14_eigenvalue.ipynb #c016
-def _quiet(b): return None if len(b) >= 100_000 else True # tqdm: a bar on large graphs, if there is a terminal
+def _bar(desc, b, steps=None):
+    "On a terminal and a large graph, how long a step has run; no count, which would depend on the graph."
+    from tqdm import tqdm
+    return tqdm(steps, desc=desc, bar_format="{desc}: {elapsed}", disable=None if len(b) >= 100_000 else True)
 
 # %% ../nbs/14_eigenvalue.ipynb #c017
 def _filter(op, b, edge, top, degree):
     "T_k of the operator, mapped so that [edge, top] becomes [-1, 1], applied to b."
-    from tqdm import tqdm
     mid, half = (top + edge)/2, (top - edge)/2
     old, new = b, (mid*b - op @ b)/half
-    for _ in tqdm(range(degree - 1), "proof", disable=_quiet(b)): old, new = new, 2*(mid*new - op @ new)/half - old
+    for _ in _bar("proof", b, range(degree - 1)): old, new = new, 2*(mid*new - op @ new)/half - old
     return new
 
 # %% ../nbs/14_eigenvalue.ipynb #c018
@@ -127,12 +129,11 @@ class EigenBound:
 def _lowest(op, pairs, start, tol):
     "Some of the lowest Ritz pairs of an operator, whether or not ARPACK converged on all."
     from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
-    from tqdm import tqdm
     n = len(op.y)
     if n <= 300:
         w, V = np.linalg.eigh(op.dense)
         return w[:pairs], V[:, :pairs]
-    bar = tqdm(desc="eigenvectors", unit=" products", disable=_quiet(start))
+    bar = _bar("eigenvectors", start)
     linear = LinearOperator((n, n), matvec=lambda x: (bar.update(), op @ x.reshape(n, 1))[1][:, 0], dtype=float)
     try: W = eigsh(linear, k=pairs, which="SA", v0=start, tol=tol, ncv=min(n - 1, max(24, 4*pairs)), maxiter=300)[1]
     except ArpackError as e: W = np.c_[getattr(e, "eigenvectors", np.zeros((n, 0))), start]

@@ -144,9 +144,10 @@ class ModeClustering(ClusterMixin, PrivateEstimator):
         max_records_per_person=1, # records of one person that are protected together
         ledger=None,              # Ledger that caps several releases
         random_state=None,        # None: operating-system entropy; a seed is recorded in the claim
+        verbose=0,                # 1 prints when the release opens and closes, 2 also every answer asked; public facts only
     ):
         self.n_clusters, self.epsilon, self.delta, self.bounds, self.bandwidth, self.scale = n_clusters, epsilon, delta, bounds, bandwidth, scale
-        self.method, self.adjacency, self.max_records_per_person, self.ledger, self.random_state = method, adjacency, max_records_per_person, ledger, random_state
+        self.method, self.adjacency, self.max_records_per_person, self.ledger, self.random_state, self.verbose = method, adjacency, max_records_per_person, ledger, random_state, verbose
 
 # %% ../nbs/35_mode_clustering.ipynb #c028
 def _grid_route(model, records, box, method, release, n, h, pure, left):
@@ -281,7 +282,7 @@ def _tags(self:ModeClustering):
     return tags
 ModeClustering.__sklearn_tags__ = _tags
 
-# %% ../nbs/35_mode_clustering.ipynb #c072
+# %% ../nbs/35_mode_clustering.ipynb #c073
 def _careless(data):
     "Careless versions of this notebook's functions, by the name of the mutant; they read the data they must not."
     from dplit.grid_release_audit import HalfSensitivity
@@ -296,14 +297,14 @@ def _careless(data):
             "shares add up to 2": dict(_share=lambda release, pure, part: share(release, pure, 2*part)),
             "sensitivity/2": {f.__name__: halved(f) for f in (histogram_release, gaussian_process_release, feature_release, ascent_modes)}}
 
-# %% ../nbs/35_mode_clustering.ipynb #c073
+# %% ../nbs/35_mode_clustering.ipynb #c074
 def _audit_pairs(d, swap, step):
     "Adversarial neighbors, led by the pair that costs most: a lone record, or a pile whose first record moves to the far corner."
     from dplit.audit import adversarial_pairs
     pile = np.full((9, d), -.9)
     return [(pile, np.vstack([-pile[:1], pile[1:]])) if swap else (pile[:0], np.zeros((1, d))), *adversarial_pairs(d, np.random.default_rng(1), "replace-one" if swap else "add-remove", n=12)[::step]]
 
-# %% ../nbs/35_mode_clustering.ipynb #c075
+# %% ../nbs/35_mode_clustering.ipynb #c076
 def audit_case(
     method:str="histogram", # "histogram", "histogram-kmeans", "gaussian-process", "ascent", "features" (four columns), "private bandwidth", "replaced histogram" or "replaced gaussian-process"
 ):                          # an AuditCase for `dplit.refute.run_suite`
