@@ -112,7 +112,7 @@ def _black_box(run, case, worst, deep, alpha):
     if score is None: pair = worst
     how = dict(claim=profile(case.mu, case.epsilon, case.delta), alpha=alpha, delta=case.delta or 1e-6)
     cost = cost_of_run(run, pair[0])
-    runs = ONCE if deep and case.runs[1] == ONCE else case.runs[0] if case.status == "broken" and not deep else deciding_runs(cost, deep)
+    runs = ONCE if deep is True and case.runs[1] == ONCE else case.runs[0] if case.status == "broken" and not deep else deciding_runs(cost, deep)
     out = {"profile": profile_audit(run, *pair, score or trained_score(run, pair), runs=runs, **how)} if runs else {}
     if case.one_run: out["one run"] = one_run_graph_audit(run, **case.one_run, **how)
     return cost, runs, out
@@ -130,7 +130,7 @@ def _judged(case, ratio, found, law, box, mutants):
 # %% ../nbs/42_audit_suite.ipynb #c029
 def examine(
     case,              # AuditCase
-    deep:bool=False,   # many more runs
+    deep=False,        # many more runs; "full": for estimators too
     alpha:float=ALPHA, # false-alarm rate of each test
 )->dict:               # a row of the table
     "Audit one mechanism on all levels, and its mutants."
@@ -312,11 +312,12 @@ def _names(a, cases):
 def main(
     argv=None, # command line; default that of the process
 )->int:        # 0 if everything passed
-    "python -m dplit.audit_suite [--deep] [--only NAME …] [--missing] [--workers N] [--out FILE]"
+    "python -m dplit.audit_suite [--deep|--full] [--only NAME …] [--missing] [--workers N] [--out FILE]"
     a = argparse.ArgumentParser(prog="python -m dplit.audit_suite", description=main.__doc__)
-    for flag in ("--deep", "--missing"): a.add_argument(flag, action="store_true")
+    for flag in ("--deep", "--full", "--missing"): a.add_argument(flag, action="store_true")
     a.add_argument("--only", nargs="+"); a.add_argument("--workers", type=int, default=2); a.add_argument("--out", default="nbs/results/audit_suite.json")
     a = a.parse_args(argv)
+    a.deep = "full" if a.full else a.deep
     cases = _cases(not a.only)
     def done(row):
         print(as_text([row]).split("\n")[1], f"{row['seconds']:.0f} s", flush=True)
