@@ -54,6 +54,7 @@ def axes(
     if ax is None:
         figure, ax = plt.subplots(figsize=figsize, layout="constrained")
         figure.patch.set_alpha(0)
+    if not hasattr(ax, "set_facecolor"): raise TypeError(f"ax: must be a matplotlib axis or None, is a {type(ax).__name__}; plots of an estimator take raw data by name only")
     _dress(ax).set(**settings)
     return ax
 
