@@ -62,17 +62,17 @@ def _save(args, model):
 
 # %% ../nbs/41_cli.ipynb #c011
 def _publish(args, job, purse, data):
-    "Save a release, then print it and make its page."
+    "Save a release and make its page, then print it."
     from numpy import array
+    from dplit.jobs import input_rule
     from dplit.report import release_page, release_rows, text_table
     model = job.model
     model.ledger = purse.ledger
     if job.names and args.command != "regress": model.feature_names_in_ = array(job.names, object)
     _save(args, model)
-    print(text_table(release_rows(model, job.names)), model.claim_, sep="\n\n")
     notes = _evaluate(args, job, data) if args.nonprivate_evaluation else []
-    for note in notes: print(f"\nNON-PRIVATE EVALUATION, from the raw records: {note}")
     if args.report: _write(args.report, release_page(model, args.title or f"Private {args.command}: {Path(args.file).name}", job.names, purse.ledger, notes))
+    print(*filter(None, (text_table(release_rows(model, job.names)), input_rule(args, job), model.claim_)), *(f"NON-PRIVATE EVALUATION, from the raw records: {note}" for note in notes), sep="\n\n")
     print(f"\nWritten: {', '.join(str(p) for p in (args.out, args.claim, args.report) if p)}")
     if purse.ledger is not None: print(f"Ledger {args.ledger}: {purse.ledger.remaining()}")
     return 0
@@ -128,19 +128,19 @@ def _read_claim(path):
     try:
         claim = PrivateEstimator.from_json(text).claim_ if '"dplit release"' in text else PrivacyClaim.from_json(text)
         return claim, claim.check()
-    except (ValueError, TypeError, KeyError, AttributeError) as e: raise ValueError(f"{path}: {e}") from None
+    except (ValueError, TypeError, KeyError, AttributeError) as e: raise ValueError(f"{path}: {'is no JSON; a release or claim file (.json) is wanted' if 'not JSON' in str(e) else e}") from None
 
 # %% ../nbs/41_cli.ipynb #c021
 def _verify(args):
     "Check a release or claim file; with a ledger, also that it was paid for."
-    from dplit.files import InputError, open_ledger
+    from dplit.files import InputError
     try: claim, total = _read_claim(args.file)
     except InputError: raise
     except ValueError as e: return _wrong(e)
     print(f"{claim.mechanism}: undamaged; the noise that was drawn costs epsilon {total.epsilon(claim.delta):.6g} at delta {claim.delta:g}, the claim says {claim.epsilon:g} for '{claim.adjacency}'.")
     if claim.status != "certified": return _wrong(f"the claim is {claim.status}: {claim.counterexample or claim.proof}")
     if args.ledger:
-        found = [e.number for e in open_ledger(args.ledger).entries if e.mechanism == claim.mechanism and e.drawn == claim.events]
+        found = [e.number for e in _kept(args.ledger).entries if e.mechanism == claim.mechanism and e.drawn == claim.events]
         if not found: return _wrong(f"{args.ledger}: no entry has this mechanism with this noise")
         print(f"{args.ledger}: paid for by entry {found[0]}.")
     if claim.seeded: print("A seed was fixed: there is no protection from whoever knows it.")
@@ -150,11 +150,14 @@ def _verify(args):
 def _wrong(words): return _stop(words, 5)
 
 # %% ../nbs/41_cli.ipynb #c023
-def _show_ledger(args):
+def _kept(path):
     from dplit.files import InputError, open_ledger
+    if not Path(path).exists() or not Path(path).stat().st_size: raise InputError(f"{path}: {'is empty' if Path(path).exists() else 'no such file'}")
+    return open_ledger(path)   # never a new one
+
+def _show_ledger(args):
     from dplit.report import ledger_text
-    if not Path(args.file).exists(): raise InputError(f"{args.file}: no such file")
-    print(ledger_text(open_ledger(args.file)))
+    print(ledger_text(_kept(args.file)))
     return 0
 
 # %% ../nbs/41_cli.ipynb #c025
@@ -210,7 +213,8 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message): self.exit(2, f"{self.prog}: {message}\nTry {self.prog} --help.\n")
 
 # %% ../nbs/41_cli.ipynb #c033
-_FILES = {"graph": "GraphML, GML, or text with two names a line; plain or .gz"} | dict.fromkeys(("kmeans", "modes"), "text table (plain or .gz), Parquet file or folder; Parquet is read block by block, text into memory") | {"regress": "text table (plain or .gz), Parquet file or folder; read into memory"}
+_TABLE, _OUT = "text table (plain or .gz), Parquet file or folder; {}. Cells that are not numbers count as missing, and a {}".format, "record with a missing cell has no part in the density"
+_FILES = {"graph": "GraphML, GML, or text with two names a line; plain or .gz", "kmeans": _TABLE(_BLOCKS := "Parquet is read block by block, text into memory", "missing cell as the middle of its bounds"), "modes": _TABLE(_BLOCKS, _OUT), "regress": _TABLE("read into memory", _OUT)}
 _DRY = "say what would be spent and what to expect, and which files were opened for that; reads no record and uses no edge (GraphML and GML are parsed as a whole for their vertices, which are public)"
 EXITS = "exit codes: 0 done, 1 internal error, 2 usage or parameter, 3 refused by the ledger, 4 file, 5 verification failed"   # shown by --help
 
@@ -237,7 +241,7 @@ def _arguments(p, name, k):
 # %% ../nbs/41_cli.ipynb #c036
 def _table_arguments(p):
     "Flags of tables."
-    p.add_argument("--columns", type=_names, help="columns to use, as age,income, or all (default: those in the bounds file)")
+    p.add_argument("--columns", type=_names, help="columns to use, as age,income, or all; required with --bounds (default with --bounds-file: those in it; regress takes --x and --y instead)")
     p.add_argument("--bounds", nargs=2, type=_real, metavar=("LO", "HI"), help="public bounds of every column")
     p.add_argument("--bounds-file", metavar="FILE", help='public bounds by column: JSON {"age": [0, 120]} or a table column,lo,hi')
     p.add_argument("--separator", help="of a text table; tab is a word for it (default: by the suffix, a comma or a tab)")
@@ -257,7 +261,7 @@ def _own_arguments(p, name):
     if name == "regress":
         p.add_argument("--x", required=True, help="predictor column"); p.add_argument("--y", required=True, help="response column")
         p.add_argument("--design", choices=["public", "private"], default="private", help="is the predictor public? (default: private)"); p.add_argument("--branches", type=_whole, help="number of branches")
-    if name == "graph": p.add_argument("--nodes", help="file with one vertex a line, or their number; required for an edge list"); p.add_argument("--undirected", action="store_true", help="drop the directions of a directed file")
+    if name == "graph": p.add_argument("--nodes", help="file with one vertex a line, or a number N, which means the names 0..N-1; edges with other names are ignored; required for an edge list"); p.add_argument("--undirected", action="store_true", help="drop the directions of a directed file")
 
 # %% ../nbs/41_cli.ipynb #c039
 def command_line()->argparse.ArgumentParser: # parser

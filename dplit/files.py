@@ -51,9 +51,9 @@ def _header(path, separator):
 
 # %% ../nbs/40_files.ipynb #c014
 def _check_separator(separator, decimal="."):
-    if not isinstance(separator, str) or len(separator) != 1 or separator in '"\r\n': raise InputError(f"separator={separator!r}: must be one character, and neither a quotation mark nor the end of a line")
-    if decimal not in (".", ","): raise InputError(f"decimal={decimal!r}: must be a point or a comma")
-    if decimal == separator: raise InputError(f"decimal={decimal!r}: is the separator too; the table needs another, such as a semicolon or a tab")
+    if not isinstance(separator, str) or len(separator) != 1 or separator in '"\r\n': raise ValueError(f"separator={separator!r}: must be one character, and neither a quotation mark nor the end of a line")
+    if decimal not in (".", ","): raise ValueError(f"decimal={decimal!r}: must be a point or a comma")
+    if decimal == separator: raise ValueError(f"decimal={decimal!r}: is the separator too; the table needs another, such as a semicolon or a tab")
 
 # %% ../nbs/40_files.ipynb #c015
 def csv_columns(
@@ -83,7 +83,7 @@ def _place(names, column, where):
     "Position of a column."
     if column in names: return names.index(column)
     hint = "; is that one name? then --separator must be another (tab, or the character itself)" if _joined(names) else ""
-    raise InputError(f"{where}: no column {column!r} in the table; {_listed(names)}{hint}")
+    raise (ValueError if str(where).startswith("--") else InputError)(f"{where}: no column {column!r} in the table; {_listed(names)}{hint}")
 
 def _joined(names): return len(names) == 1 and re.search(r"[;\t|,]", names[0])
 
@@ -209,12 +209,12 @@ def read_bounds(
 # %% ../nbs/40_files.ipynb #c045
 def _chosen(names, columns, bounds, flag):
     "Columns to read: those asked for, all, or those with bounds."
-    if not columns and not isinstance(bounds, dict): raise InputError(f"one pair of bounds for all columns needs --columns NAMES, or --columns all; {_listed(names)}")
+    if not columns and not isinstance(bounds, dict): raise ValueError(f"one pair of bounds for all columns needs --columns NAMES, or --columns all; {_listed(names)}")
     if columns == ["all"] and "all" not in names:
         if _like_record(names) or _joined(names): raise InputError(f"{flag} all: {_listed(names)}{'; one name? then --separator must be another' if _joined(names) else ''}")
         columns = names
     for column in columns or (): _place(names, column, flag)
-    if columns and len(set(columns)) < len(columns): raise InputError(f"{flag}: {', '.join(columns)} names a column twice")
+    if columns and len(set(columns)) < len(columns): raise ValueError(f"{flag}: {', '.join(columns)} names a column twice")
     return list(columns or [n for n in names if n in bounds])
 
 # %% ../nbs/40_files.ipynb #c046
@@ -235,17 +235,17 @@ def table_bounds(
     flag="--columns", # what asked for the columns, for a message
 )->tuple:             # (columns, Box)
     "Which columns to read and their public box."
-    if bounds is None: raise InputError("bounds are required and public: --bounds LO HI for all columns, or --bounds-file FILE; they are never read from the data")
+    if bounds is None: raise ValueError("bounds are required and public: --bounds LO HI for all columns, or --bounds-file FILE; they are never read from the data")
     chosen = _chosen(names, columns, bounds, flag)
     return chosen, _box(chosen, bounds)
 
 # %% ../nbs/40_files.ipynb #c050
 def read_nodes(
-    source, # their number, or a text file with one name a line
+    source, # their number N, for the names 0..N-1, or a text file with one name a line
 )->list:    # names of vertices
     "The public list of vertices."
     if str(source).isdecimal():
-        if not 1 <= int(source) <= MAX_VERTICES: raise InputError(f"--nodes {source}: must be between 1 and {MAX_VERTICES}")
+        if not 1 <= int(source) <= MAX_VERTICES: raise ValueError(f"--nodes {source}: must be between 1 and {MAX_VERTICES}")
         return [str(i) for i in range(int(source))]
     nodes = [line.strip() for line in _lines(source) if line.strip()]
     if not nodes or len(set(nodes)) < len(nodes): raise InputError(f"{source}: must name every vertex once, one a line")
@@ -304,7 +304,8 @@ def read_graph(
     found, directed, edges = parse(path) if names_vertices(path) else (None, False, _pairs(path))
     if directed and not undirected: raise InputError(f"{path}: is declared directed, and the edge relation is for undirected graphs; --undirected drops the directions")
     nodes = nodes or found
-    if not nodes: raise InputError(f"{path}: no vertices; an edge list needs --nodes FILE (one name a line) or --nodes N, because the vertices it mentions are those with an edge")
+    if found == []: raise InputError(f"{path}: no vertices; it is damaged or empty as a {'GraphML' if parse is _graphml else 'GML'} file")
+    if not nodes: raise ValueError(f"{path}: an edge list needs --nodes FILE (one name a line) or --nodes N, because the vertices it mentions are those with an edge")
     known = set(nodes)
     return as_graph([e for e in edges if e[0] in known and e[1] in known], nodes)
 
@@ -325,10 +326,10 @@ def open_ledger(
     "Open a ledger file, or make it with a cap that later runs cannot change."
     first = next(_lines(path), "") if Path(path).exists() else ""
     if not first:
-        if epsilon is None: raise InputError(f"{path}: is a new ledger; set its cap with --ledger-epsilon and --ledger-delta")
+        if epsilon is None: raise ValueError(f"{path}: is a new ledger; set its cap with --ledger-epsilon and --ledger-delta")
         return Ledger(epsilon, delta or 0., adjacency, path, max_records_per_person=max_records_per_person)
     header = _ledger_header(path, first)
     for name, asked in (("epsilon", epsilon), ("delta", delta)):
-        if asked is not None and asked != header.get(name): raise InputError(f"{path}: has the cap {name}={header.get(name)!r}, not {asked!r}; a cap is set once")
+        if asked is not None and asked != header.get(name): raise ValueError(f"{path}: has the cap {name}={header.get(name)!r}, not {asked!r}; a cap is set once")
     try: return Ledger(path=path, **header)
     except TypeError: raise InputError(f"{path}: is no ledger") from None

@@ -9,7 +9,7 @@ __all__ = ['KMEANS_METHODS', 'MAX_CLUSTERS', 'MAX_CHOICES', 'KMeansMethod', 'Few
 import math, warnings
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
-from numbers import Number
+from numbers import Integral, Number
 from types import SimpleNamespace
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
@@ -198,11 +198,20 @@ def _run(records, box, ks, method, release, tuning, bought, jobs):
     return box, k, method.run(points, k, _part(release, share, left) if left < 1 else release, tuning)
 
 # %% ../nbs/24_kmeans_estimator.ipynb #c025
+def _refuse(options):
+    "Say why weights are not taken, and name any other argument that fit does not have."
+    if options.pop("sample_weight", None) is not None:
+        raise TypeError("sample_weight: weights are not supported, because the largest of them would be the sensitivity, and it is private; for public whole weights up to w pass copies of the records and max_records_per_person=w")
+    if options: raise TypeError(f"fit() got an unexpected argument {min(options)!r}")
+
+# %% ../nbs/24_kmeans_estimator.ipynb #c026
 def _fit(self:KMeans,
-    X,        # records (n, d): array, frame, sparse, Dask, Arrow, or a path of Parquet; data units; clipped to the bounds
-    y=None,   # not used
-):            # the fitted estimator
+    X,          # records (n, d): array, frame, sparse, Dask, Arrow, or a path of Parquet; data units; clipped to the bounds
+    y=None,     # not used
+    **options,  # nothing is taken; sample_weight is refused with the reason
+):              # the fitted estimator
     "Release centers, sizes and their noise; the records are read through noisy queries only."
+    _refuse(options)
     jobs = effective_n_jobs(self.n_jobs if self.n_jobs is None else check_number("n_jobs", self.n_jobs, -64, 64, integer=True) or 1)
     records, outer, ks, name, method, tuning = _check_public(self, X)
     bought = isinstance(self.bounds, str)
@@ -221,7 +230,7 @@ def _fit(self:KMeans,
     return self
 KMeans.fit = _fit
 
-# %% ../nbs/24_kmeans_estimator.ipynb #c030
+# %% ../nbs/24_kmeans_estimator.ipynb #c031
 def _local(self, X):
     "Blocks of a later table in box units; shape and column names must fit."
     check_is_fitted(self)
@@ -231,7 +240,7 @@ def _local(self, X):
     if names and names != list(getattr(self, "feature_names_in_", names)): raise ValueError(f"X: the feature names should match those that were passed during fit; got {names}")
     return (box_scale(A, self.bounds_) for A in records.blocks())
 
-# %% ../nbs/24_kmeans_estimator.ipynb #c031
+# %% ../nbs/24_kmeans_estimator.ipynb #c032
 def _predict(self:KMeans,
     X,   # records (m, d); data units
 ):       # index of a center for each record (m,)
@@ -240,16 +249,17 @@ def _predict(self:KMeans,
     return np.concatenate([nearest(snap(Z), centers)[0] for Z in blocks_])
 KMeans.predict = _predict
 
-# %% ../nbs/24_kmeans_estimator.ipynb #c032
+# %% ../nbs/24_kmeans_estimator.ipynb #c033
 def _fit_predict(self:KMeans,
-    X,        # records (n, d); data units
-    y=None,   # not used
-):            # index of a center for each record (n,)
+    X,          # records (n, d); data units
+    y=None,     # not used
+    **options,  # nothing is taken, as in fit
+):              # index of a center for each record (n,)
     "Fit, then label the same rows locally; the labels are not protected and not kept."
-    return self.fit(X).predict(X)
+    return self.fit(X, **options).predict(X)
 KMeans.fit_predict = _fit_predict
 
-# %% ../nbs/24_kmeans_estimator.ipynb #c033
+# %% ../nbs/24_kmeans_estimator.ipynb #c034
 def _transform(self:KMeans,
     X,   # records (m, d); data units
 ):       # distances (m, k); box units
@@ -258,7 +268,7 @@ def _transform(self:KMeans,
     return np.concatenate([np.linalg.norm(Z[s, None] - C, axis=2) for Z in blocks_ for s in [slice(0, 0), *blocks(len(Z), C.size)]])
 KMeans.transform = _transform
 
-# %% ../nbs/24_kmeans_estimator.ipynb #c034
+# %% ../nbs/24_kmeans_estimator.ipynb #c035
 def _nonprivate_cost(self:KMeans,
     X,   # records (m, d); data units
 ):       # sum of squared distances; box units squared
@@ -267,17 +277,41 @@ def _nonprivate_cost(self:KMeans,
     return sum(nonprivate_cost(Z, C) for Z in _local(self, X))
 KMeans.nonprivate_cost = _nonprivate_cost
 
-# %% ../nbs/24_kmeans_estimator.ipynb #c036
+# %% ../nbs/24_kmeans_estimator.ipynb #c038
+def _two_features(model, features):
+    "Numbers of the two features to draw, from numbers or names; the only one twice."
+    d, names = model.n_features_in_, list(getattr(model, "feature_names_in_", []))
+    rule = f"features={features!r}: must be two column numbers from 0 to {d - 1}" + ", or two names of the fit"*bool(names)
+    def number(f):
+        if isinstance(f, str) and f in names: return names.index(f)
+        if isinstance(f, bool) or not isinstance(f, Integral) or not 0 <= f < d: raise ValueError(rule)
+        return int(f)
+    if isinstance(features, str) or not hasattr(features, "__iter__"): raise ValueError(rule)
+    if d == 1 and tuple(features) == (0, 1): return 0, 0
+    chosen = [number(f) for f in features]
+    if len(chosen) != 2: raise ValueError(rule)
+    return tuple(chosen)
+
+# %% ../nbs/24_kmeans_estimator.ipynb #c039
+def _plot_line(model, ax, X):
+    "Centers of the only feature and noisy sizes, with three standard deviations each."
+    if X is not None: ax.plot(x := as_table(X, d=1)[0][:, 0], 0*x, "|", color=COLORS["nonprivate"], alpha=.4, zorder=0)
+    ax.errorbar(model.cluster_centers_[:, 0], model.cluster_sizes_, xerr=3*model.center_std_[:, 0], yerr=3*model.cluster_size_std_, fmt="o", color=COLORS["certified"])
+    ax.set_ylabel("records")
+    return ax
+
+# %% ../nbs/24_kmeans_estimator.ipynb #c040
 def _plot(self:KMeans,
     ax=None,              # matplotlib axis; None: a new one
-    features=(0, 1),      # the two features to draw
+    features=(0, 1),      # the two features to draw: numbers, or names of the fit
     nonprivate_X=None,    # records to draw behind, for whoever may see them
 ):                        # the axis
     "Released centers with ellipses of three `center_std_` about the mean of their cell; area of a dot by noisy size. Ellipses say nothing of groups that were missed."
     check_is_fitted(self)
-    (i, j), c = features, self.cluster_centers_
+    (i, j), c = _two_features(self, features), self.cluster_centers_
     names = getattr(self, "feature_names_in_", [f"feature {f}" for f in range(self.n_features_in_)])
     ax = axes(ax, xlabel=names[i], ylabel=names[j])
+    if self.n_features_in_ == 1: return _plot_line(self, ax, nonprivate_X)
     if nonprivate_X is not None: ax.plot(*as_table(nonprivate_X, d=self.n_features_in_)[0][:, [i, j]].T, ".", ms=1, color=COLORS["nonprivate"], alpha=.4, zorder=0)
     for at, std in zip(c[:, [i, j]], self.center_std_[:, [i, j]]): noise_ellipse(ax, at, std, color=COLORS["certified"])
     ax.scatter(c[:, i], c[:, j], s=10 + 200*np.clip(self.cluster_sizes_, 0, None)/self.n_records_, color=COLORS["certified"])

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
+from .boxes import _column_kind
 from .estimator import PrivateEstimator, group_size
 from .grid_release import GridRelease, _rows, bandwidth_in_range, block_total, check_range, default_scale, derivatives, gaussian_process_release, histogram_release, noise_covariance, noise_on_grid, on_grid, private_count, private_scale, rule_bandwidth
 from .modes_published import dp_pms
@@ -61,8 +62,8 @@ def _stretches(real):
 def trace_branches(release:GridRelease, # private density of (x, y)
     box:Box,              # public box
     n_branches:int=None,  # number of branches, each over the whole interval; None: where the evidence says so
-    most:int=8,           # public cap when n_branches is None
-)->list:                  # branches, arrays (m, 2) of points (x, y), by falling evidence
+    most:int=8,           # public number of paths when n_branches is None
+)->list:                  # branches, arrays (m, 2) of points (x, y), in the order in which their paths were traced
     "Conditional modes as continuous curves through a private density; post-processing."
     xs, ys, f, sd = _score_grid(release, box)
     score, cost, paths, out = f/sd, 8*((ys[:, None] - ys)/release.bandwidth[1])**2, [], []
@@ -99,7 +100,7 @@ class ModalRegression(PrivateEstimator):
         epsilon,                  # privacy loss bound; > 0
         delta=None,               # failure mass; None: 0 for the histogram, else 1e-6
         bounds,                   # ((x_lo, y_lo), (x_hi, y_hi)); data units; public
-        n_branches=None,          # number of branches; None: where the evidence says so
+        n_branches=None,          # number of branches; None: where the evidence says so, from 8 paths
         bandwidth="rule",         # "rule" (public), "private" (spends budget), a number, or one for x and one for y
         scale=None,               # public natural lengths; None: .15 of each side of the box
         method="histogram",       # a key of REGRESSION_METHODS
@@ -117,16 +118,22 @@ class ModalRegression(PrivateEstimator):
         return tags
 
 # %% ../nbs/33_modal_regression.ipynb #c025
+def _typed(X):
+    "A vector; a Series that declares no numbers is refused by its type, as a frame refuses a column by it."
+    if hasattr(X, "to_frame") and _column_kind(X.dtype) == "other": raise ValueError(f"X has type {X.dtype}; it must be numeric")
+    return X
+
+# %% ../nbs/33_modal_regression.ipynb #c026
 def _column(X, name):
     "One numeric column (n,) and the list of its name or None, from a vector or a table with one column."
     X = list(X) if isinstance(X, tuple) else X.toarray() if sparse.issparse(X) else X
     vector = not isinstance(X, (str, Path, list)) and (getattr(X, "ndim", 0) == 1 or not hasattr(X, "columns") and np.ndim(X) == 1)
-    try: records = as_records(np.reshape(np.asarray(X), (-1, 1)) if vector else X, d=1)      # cells of a list that are no numbers are missing
+    try: records = as_records(np.reshape(np.asarray(_typed(X)), (-1, 1)) if vector else X, d=1)      # cells of a list that are no numbers are missing
     except ValueError as e: raise ValueError(str(e).replace("X", name)) from None
     if records.d != 1: raise ValueError(f"{name} has {records.d} features, but ModalRegression is expecting 1 features as input: {name} must have one column")
     return np.concatenate([A[:, 0] for A in records.blocks()]), records.names
 
-# %% ../nbs/33_modal_regression.ipynb #c027
+# %% ../nbs/33_modal_regression.ipynb #c028
 def _ordered(A, order, step):
     "A step on a block, its columns in order."
     return step(A[:, order])
@@ -137,7 +144,7 @@ class _Ordered(Records):
     def blocks(self): return (A[:, self.order] for A in self.records.blocks())
     def total(self, step): return self.records.total(partial(_ordered, order=self.order, step=step))
 
-# %% ../nbs/33_modal_regression.ipynb #c028
+# %% ../nbs/33_modal_regression.ipynb #c029
 def _pairs(X, y):
     "The pairs (x, y) as records, and the list of the predictor's name or None."
     if y is None: raise ValueError("y=None: ModalRegression requires y to be passed, but the target y is None")
@@ -150,7 +157,7 @@ def _pairs(X, y):
     if len(x) != len(y): raise ValueError("X and y must have the same number of rows")       # which is private: not told
     return Records(np.c_[x, y]), names
 
-# %% ../nbs/33_modal_regression.ipynb #c030
+# %% ../nbs/33_modal_regression.ipynb #c031
 def _check_lengths(model):
     "Bandwidth and scale: one public length, or one for each axis."
     for name in ("bandwidth", "scale"):
@@ -160,7 +167,7 @@ def _check_lengths(model):
             for v in np.atleast_1d(np.asarray(value, object)): check_number(name, v, 0, low_open=True)
             if np.size(value) not in (1, 2): raise ValueError(f"{name}={value!r}: must be a number, or one for x and one for y")
 
-# %% ../nbs/33_modal_regression.ipynb #c031
+# %% ../nbs/33_modal_regression.ipynb #c032
 def _check_regression(model, X, y):
     "Validate everything that is public; returns pairs, predictor's name, box, adjacency and delta."
     check_choice("design", model.design, ("public", "private"))
@@ -179,12 +186,12 @@ def _check_regression(model, X, y):
         raise ValueError("method='dp-pms': stated for a public design of at least 10 records, and its broken claim cannot be charged to a ledger")
     return pairs, names, box, adjacency, delta
 
-# %% ../nbs/33_modal_regression.ipynb #c032
+# %% ../nbs/33_modal_regression.ipynb #c033
 def _part(release, pure, p):
     "A part of the budget as keyword of a query: of epsilon, or of mu squared."
     return dict(epsilon=p*release.epsilon) if pure else dict(mu=math.sqrt(p)*release.mu)
 
-# %% ../nbs/33_modal_regression.ipynb #c033
+# %% ../nbs/33_modal_regression.ipynb #c034
 def _joint_release(model, pairs, box, adjacency, release, pure):
     "Count and scale where they are private, then the joint density."
     left, part = 1., lambda p: _part(release, pure, p)
@@ -199,21 +206,21 @@ def _joint_release(model, pairs, box, adjacency, release, pure):
     make = histogram_release if model.method == "histogram" else gaussian_process_release
     return make(pairs, box, h, n, release.queries, **part(left))
 
-# %% ../nbs/33_modal_regression.ipynb #c035
+# %% ../nbs/33_modal_regression.ipynb #c036
 def _published_branches(model, pairs, box, delta, release):
     "DP-PMS as published: one cloud of points."
     x, y = pairs.table.T
     points = dp_pms(np.clip(x, box.lo[0], box.hi[0]), np.clip(np.nan_to_num(y), box.lo[1], box.hi[1]), (box.lo[0], box.hi[0]), (box.lo[1], box.hi[1]), model.epsilon, delta, release.queries)
     return dict(density_=None, n_records_=float(len(x)), bandwidth_=None, branches_=[points[np.argsort(points[:, 0], kind="stable")]], branch_std_=[np.full(len(points), np.nan)])
 
-# %% ../nbs/33_modal_regression.ipynb #c036
+# %% ../nbs/33_modal_regression.ipynb #c037
 def _traced_branches(model, pairs, box, adjacency, delta, release):
     "One joint release, and the branches read off it."
     density = _joint_release(model, pairs, box, adjacency, release, delta == 0)
     branches = trace_branches(density, box, model.n_branches)
     return dict(density_=density, n_records_=density.count, bandwidth_=density.bandwidth, branches_=branches, branch_std_=[branch_std(density, b) for b in branches])
 
-# %% ../nbs/33_modal_regression.ipynb #c037
+# %% ../nbs/33_modal_regression.ipynb #c038
 def _fit(self:ModalRegression,
     X, # predictor (n,) or a table with one column; or frame, Dask frame or Parquet with two columns; data units
     y, # responses (n,), data units; or the name of their column in X
@@ -232,27 +239,27 @@ def _fit(self:ModalRegression,
     return self
 ModalRegression.fit = _fit
 
-# %% ../nbs/33_modal_regression.ipynb #c039
+# %% ../nbs/33_modal_regression.ipynb #c040
 def _nearest_site(P, t):
     "Responses of the released points whose predictor is nearest to t, sorted."
     gap = np.abs(P[:, 0] - t)
     return np.sort(P[gap <= gap.min(), 1])
 
-# %% ../nbs/33_modal_regression.ipynb #c041
+# %% ../nbs/33_modal_regression.ipynb #c042
 def _predict(self:ModalRegression,
     X, # predictor (n,) or a table with one column; data units
 ):     # list of n arrays of modes
-    "Conditional modes at each x: a list of arrays, sorted; from released branches."
+    "Conditional modes at each x: a list of arrays, sorted; from released branches. Outside the box: those at its edge; NaN: those at its middle, as in fit."
     check_is_fitted(self)
-    x, names = _column(X, "X"); x = np.nan_to_num(x)
+    x, names = _column(X, "X"); box = self.bounds_
+    x = np.clip(np.where(np.isnan(x), box.mid[0], x), box.lo[0], box.hi[0])
     if names and names != list(getattr(self, "feature_names_in_", names)): raise ValueError(f"X: the feature names should match those that were passed during fit; got {names}")
     if self.method == "dp-pms": return [_nearest_site(self.branches_[0], t) for t in x]
-    x = np.clip(x, self.bounds_.lo[0], self.bounds_.hi[0])
     Y = np.array([np.interp(x, *b.T, left=np.nan, right=np.nan) for b in self.branches_]).reshape(len(self.branches_), len(x))
     return [np.sort(column[np.isfinite(column)]) for column in Y.T]
 ModalRegression.predict = _predict
 
-# %% ../nbs/33_modal_regression.ipynb #c042
+# %% ../nbs/33_modal_regression.ipynb #c043
 def _plot(self:ModalRegression,
     ax=None,             # matplotlib axis; None: a new one
     nonprivate=None,     # (x, y) to draw behind, for whoever may see them
@@ -269,7 +276,7 @@ def _plot(self:ModalRegression,
     return ax
 ModalRegression.plot = _plot
 
-# %% ../nbs/33_modal_regression.ipynb #c058
+# %% ../nbs/33_modal_regression.ipynb #c060
 def _careless(data):
     "Careless versions of this notebook's functions, by the name of the mutant; they read the data they must not."
     from dplit.grid_release_audit import HalfSensitivity
@@ -282,7 +289,7 @@ def _careless(data):
             "branches on the data": dict(branch_std=lambda r, b: np.abs(b[:, 1] - clean[:, 1].mean()) if len(data) else b[:, 1]),
             "true count": dict(private_count=lambda table, *args, **budget: float(max(1, (~np.isnan(table.table).any(1)).sum())))}
 
-# %% ../nbs/33_modal_regression.ipynb #c059
+# %% ../nbs/33_modal_regression.ipynb #c061
 def audit_case(
     design:str="private", # "private" or "public"
 ):                        # an AuditCase for `dplit.refute.run_suite`

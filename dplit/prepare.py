@@ -173,7 +173,7 @@ class PCARelease:
     radius: float           # of the ball that holds nearly all records; box units
     components: np.ndarray  # directions (d, d), by falling variance
     variances: np.ndarray   # along them (d,); box units squared; noise can make the last ones negative
-    noise_edge: float       # largest variance that noise alone would show; box units squared
+    noise_edge: float       # about the upper end of what noise alone shows; box units squared
     n_records: float        # noisy number of records; at least 1
 
 # %% ../nbs/36_prepare.ipynb #c028
@@ -206,7 +206,7 @@ def private_pca(
 class PrivatePCA(ClassNamePrefixFeaturesOutMixin, _RecordMap):
     "Principal components under (epsilon, delta); transforms into [-1, 1]^k."
     def __init__(self,
-        n_components=2,             # directions to keep; >= 1; or "auto": those above the noise
+        n_components=2,             # directions to keep; >= 1; or "auto": those above the noise edge, at least one
         *,
         epsilon,                    # privacy loss bound; > 0
         delta=1e-6,                 # failure mass; in (0, 1)
